@@ -12,7 +12,7 @@ from functools import reduce
 from operator import add
 from typing import TypeAlias
 
-from graphc.ir import build
+from graphc.ir import build, plain
 from graphc.ir.build import dtype_of
 from graphc.ir.value import all_of, larger, smaller
 from graphc.lowering.calls import product as number_of
@@ -83,21 +83,11 @@ def _axes(operand: Operand, names: dict[int, str]) -> str:
 
 def mark(launches: Sequence[ir.Operation], product: Product, form: str, *, number: int, short: bool) -> None:
     """Notes on launches that they compute a product."""
-    wide, flag = ir.IntegerType.get_signless(64), ir.IntegerType.get_signless(1)
-    buffers = [operand.buffer for operand in product.nest.operands]
+    said = {"number": number, "launches": len(launches), "form": form, "short": short, "adds": product.adds}
     for launch in launches:
         given = list(launch.operands)[_SIZES:]
-        places = [given.index(buffer) for buffer in buffers]
-        launch.attributes[_ATTRIBUTE] = ir.DictAttr.get(
-            {
-                "number": ir.IntegerAttr.get(wide, number),
-                "launches": ir.IntegerAttr.get(wide, len(launches)),
-                "form": ir.StringAttr.get(form),
-                "short": ir.IntegerAttr.get(flag, short),
-                "adds": ir.IntegerAttr.get(flag, product.adds),
-                "arrays": ir.DenseI64ArrayAttr.get(places),
-            }
-        )
+        places = [given.index(operand.buffer) for operand in product.nest.operands]
+        launch.attributes[_ATTRIBUTE] = plain.write({**said, "arrays": places})
 
 
 def unmark(attributes: dict[str, ir.Attribute]) -> None:
@@ -109,12 +99,9 @@ def product_of(launch: ir.Operation) -> LibraryProduct | None:
     """The product that a launch is a part of, if a library may compute it."""
     if launch.name != "gpu.launch_func" or _ATTRIBUTE not in launch.attributes:
         return None
-    noted = ir.DictAttr(launch.attributes[_ATTRIBUTE])
-    given = list(launch.operands)[_SIZES:]
-    a, b, c = (given[place] for place in ir.DenseI64ArrayAttr(noted["arrays"]))
-    number, launches = (ir.IntegerAttr(noted[name]).value for name in ("number", "launches"))
-    short, adds = (bool(ir.IntegerAttr(noted[name]).value) for name in ("short", "adds"))
-    return LibraryProduct(number, launches, ir.StringAttr(noted["form"]).value, short, adds, (a, b, c))
+    noted = plain.read(launch.attributes[_ATTRIBUTE])
+    a, b, c = (launch.operands[_SIZES + place] for place in noted.pop("arrays"))
+    return LibraryProduct(**noted, arrays=(a, b, c))
 
 
 def groups(operations: Sequence[ir.Operation]) -> dict[ir.Operation, list[ir.Operation]]:
@@ -130,12 +117,7 @@ def groups(operations: Sequence[ir.Operation]) -> dict[ir.Operation, list[ir.Ope
             if not op.name.startswith("arith.") and op.name not in _PURE:
                 open_ = []
             continue
-        first = product_of(open_[0]) if open_ else None
-        if first is None or (first.number, first.form, first.arrays) != (
-            product.number,
-            product.form,
-            product.arrays,
-        ):
+        if open_ and product_of(open_[0]) != product:
             open_ = []
         open_.append(op)
         if len(open_) == product.launches:
@@ -343,65 +325,44 @@ class BlockProduct:
             ahead: types of values, and what asks for them; it takes as long as the product, so that the
                 thread need not wait.
         """
-        kind, form = nest.outputs[0].argument.type, self._form
-        if str(kind) not in self._buffers:
-            left = self._kernel.shared([form.rows, DEPTH], kind, alignment=_WIDTH)
-            parts = self._kernel.shared([form.groups, form.rows, form.columns], kind)
-            self._buffers[str(kind)] = left, parts
-        _Writer(nest, right, kept, first, form, self._buffers[str(kind)]).write(finish, *ahead)
-
-
-class _Writer:
-    """One product."""
-
-    def __init__(
-        self,
-        nest: Nest,
-        right: Operand,
-        kept: list[ir.Value],
-        first: ir.Value,
-        form: Form,
-        buffers: tuple[ir.Value, ir.Value],
-    ) -> None:
+        form, (kinds, ask) = self._form, ahead
         self._nest, self._right, self._first, self._kept = nest, right, first, kept
-        self._rows, self._groups = form.rows, form.groups
-        self._left = sides(nest)[0]
-        self._staged, self._parts = buffers
-        self._kind = nest.outputs[0].argument.type
+        self._left, self._kind = sides(nest)[0], nest.outputs[0].argument.type
+        if str(self._kind) not in self._buffers:
+            left = self._kernel.shared([form.rows, DEPTH], self._kind, alignment=_WIDTH)
+            parts = self._kernel.shared([form.groups, form.rows, form.columns], self._kind)
+            self._buffers[str(self._kind)] = left, parts
+        self._staged, self._parts = self._buffers[str(self._kind)]
         self._lanes = max(_WIDTH // int(dtype_of(self._kind).itemsize), 1)
         self._sizes = [nest.extent(axis) for axis in range(3)]
-        self._tx, self._ty = thread_id(), thread_id(1)
-        self._width = block_dim()
-
-    def write(self, finish: Finish, kinds: Sequence[ir.Type], ahead: Ahead) -> None:
-        """The product, in blocks of columns."""
-        with span(self._sizes[1], step=self._width) as first:
-            column = first + self._tx
+        self._tx, self._ty, self._width = thread_id(), thread_id(1), block_dim()
+        with span(self._sizes[1], step=self._width) as start:
+            column = start + self._tx
             self._column = smaller(column, self._sizes[1] - 1)
             row = self._first + self._ty
             conditions = [row < self._sizes[0], column < self._sizes[1]]
-            if self._rows < self._groups:
-                conditions.append(self._ty < self._rows)
+            if form.rows < form.groups:
+                conditions.append(self._ty < form.rows)
             inside = all_of(conditions)
-            values = either(inside, kinds, lambda: ahead(row, column), lambda: list(map(zero, kinds)))
-            zeros = [zero(self._kind)] * self._rows
+            values = either(inside, kinds, lambda: ask(row, column), lambda: list(map(zero, kinds)))
+            zeros = [zero(self._kind)] * form.rows
             sums = carry(self._sizes[2], zeros, self._chunk, step=DEPTH)
             for number, value in enumerate(sums):
                 self._parts[self._ty, number, self._tx] = value
             barrier()
             with when(inside):
-                parts = [self._parts[group, self._ty, self._tx] for group in range(self._groups)]
-                finish(row, column, reduce(add, parts), values)
+                sums = [self._parts[group, self._ty, self._tx] for group in range(form.groups)]
+                finish(row, column, reduce(add, sums), values)
             barrier()
 
     def _chunk(self, start: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
         """Adds the products of one part of the rows."""
         self._stage(start)
         barrier()
-        own = self._ty * (DEPTH // self._groups)
+        own = self._ty * (DEPTH // self._form.groups)
         begin = start + own
         left = self._sizes[2] - begin
-        count = smaller(larger(left, 0), DEPTH // self._groups)
+        count = smaller(larger(left, 0), DEPTH // self._form.groups)
         whole = count // _AHEAD * _AHEAD
         kept = len(self._kept)
 
@@ -410,14 +371,14 @@ class _Writer:
             return added(own + at, [self._matrix(begin + i) for i in deep], sums)
 
         def added(place: ir.Value, matrix: list[ir.Value], sums: list[ir.Value]) -> list[ir.Value]:
-            lefts = [self._row_part(row, place) for row in range(self._rows)]
+            lefts = [self._row_part(row, place) for row in range(self._form.rows)]
             for i, right in enumerate(matrix):
                 sums = [self._add(part[i], right, total) for part, total in zip(lefts, sums, strict=True)]
             return sums
 
         def one(at: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
             right, place = self._matrix(begin + at), own + at
-            lefts = [self._staged[row, place] for row in range(self._rows)]
+            lefts = [self._staged[row, place] for row in range(self._form.rows)]
             return [self._add(left, right, total) for left, total in zip(lefts, sums, strict=True)]
 
         for first in range(0, kept, _AHEAD):
@@ -430,8 +391,8 @@ class _Writer:
     def _stage(self, start: ir.Value) -> None:
         """Copies a part of the rows to shared memory, with zeros where there are none."""
         thread = self._ty * self._width + self._tx
-        threads = self._width * self._groups
-        with span(self._rows * DEPTH, start=thread, step=threads) as element:
+        threads = self._width * self._form.groups
+        with span(self._form.rows * DEPTH, start=thread, step=threads) as element:
             r, k = element // DEPTH, element % DEPTH
             row, deep = self._first + r, start + k
             self._staged[r, k] = zero(self._kind)

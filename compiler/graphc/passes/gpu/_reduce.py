@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from graphc.ir import build
 from graphc.ir.value import as_index, converted, larger, smaller
@@ -305,9 +305,58 @@ class Group:
             store(value, operand, self.indices(lane))
 
 
+def write_elements(
+    nest: Nest, group: Group, known: Callable[[int], dict[ir.Value, ir.Value]] = lambda lane: {}
+) -> None:
+    """Computes and writes the elements of a nest's results.
+
+    Args:
+        nest: without reductions.
+        group: of elements.
+        known: what arguments of the body are known to be, by the lane; others are loaded.
+    """
+    found = []
+    for lane in range(group.lanes):
+        values = known(lane)
+        others = [o for o in nest.needed(nest.yields) if o.argument not in values]
+        values |= {operand.argument: group.load(operand, lane) for operand in others}
+        found.append(nest.compute(nest.yields, values, group.indices(lane)))
+    for number, operand in enumerate(nest.outputs):
+        group.store([values[number] for values in found], operand)
+
+
 def rows_follow(operands: Sequence[Operand], rows: int) -> bool:
     """True if rows of so many dimensions, and one of columns, follow each other in all of some arrays."""
     return all(o.axes == list(range(rows + 1)) and is_contiguous(o.buffer) for o in operands)
+
+
+class Share(NamedTuple):
+    """The share of a thread in a row, whatever columns this has.
+
+    Attributes:
+        outer: indices of the row.
+        lanes: elements of a group.
+        behind: elements between the address of a vector and arrays that are loaded together; None if there
+            are none of these.
+        first, stride: the first group of the thread, and how far it is to the next one; where a thread holds
+            groups, its number and how many threads the row has.
+        groups: that a thread holds; 0 if it holds none.
+        active: whether the row exists, else it stands for another one; None if it does.
+        row: number of the row, if rows of any length follow each other in all that is loaded together.
+    """
+
+    outer: Sequence[ir.Value]
+    lanes: int
+    behind: ir.Value | None
+    first: ir.Value
+    stride: ir.Value
+    groups: int = 0
+    active: ir.Value | None = None
+    row: ir.Value | None = None
+
+    def of(self, sizes: Sequence[ir.Value]) -> Columns | Held:
+        """The share in columns of some sizes."""
+        return Held(self, sizes) if self.groups and sizes else Columns(self, sizes)
 
 
 class Columns:
@@ -316,35 +365,19 @@ class Columns:
     Groups begin at the first element of the row whose address is a multiple of a vector.
 
     Args:
-        outer: indices of the row.
-        sizes: of its columns.
-        lanes: elements of a group.
-        behind: elements between the address of a vector and arrays that are loaded together; None if there
-            are none of these.
-        first, stride: the first group of the thread, and how far it is to the next one.
-        active: whether the thread has a share at all; None if it has.
-        row: number of the row, if rows of any length follow each other in all that is loaded together.
+        share: of the thread.
+        sizes: of the row's columns.
     """
 
-    def __init__(
-        self,
-        outer: Sequence[ir.Value],
-        sizes: Sequence[ir.Value],
-        lanes: int,
-        behind: ir.Value | None,
-        first: ir.Value,
-        stride: ir.Value,
-        active: ir.Value | None = None,
-        row: ir.Value | None = None,
-    ) -> None:
-        self._outer, self._sizes, self._first, self._stride = outer, sizes, first, stride
-        total, zero = product(sizes), build.const_index(0)
-        self._total = total if active is None else build.select(active, total, zero)
+    def __init__(self, share: Share, sizes: Sequence[ir.Value]) -> None:
+        self._outer, self._sizes, self._first, self._stride = share.outer, sizes, share.first, share.stride
+        total, zero, lanes, behind = product(sizes), build.const_index(0), share.lanes, share.behind
+        self._total = total if share.active is None else build.select(share.active, total, zero)
         self._lanes = lanes if sizes and behind is not None else 1
         self._head = self._count = zero
         if self._lanes > 1:
             assert behind is not None
-            rest, follow = sizes[-1] % lanes, row if outer else zero
+            rest, follow = sizes[-1] % lanes, share.row if share.outer else zero
             if len(sizes) == 1 and follow is not None:
                 together = behind < lanes
                 self._head = (lanes - (behind + follow * rest) % lanes) % lanes
@@ -353,13 +386,7 @@ class Columns:
             inside = larger(self._total - self._head, 0)
             self._count = build.select(together, inside // lanes, zero)
 
-    def fold(
-        self,
-        neutral: Sequence[ir.Value],
-        body: Fold,
-        combine: Combine,
-        at_once: int,
-    ) -> list[ir.Value]:
+    def fold(self, neutral: Values, body: Fold, combine: Combine, at_once: int) -> list[ir.Value]:
         """Final accumulators of the thread.
 
         Args:
@@ -424,39 +451,29 @@ class Held:
     read the last ones again, and leave them out.
 
     Args:
-        outer: indices of the row.
-        sizes: of its columns; none is 0.
-        lanes: elements of a group.
-        behind: as of `Columns`.
-        groups: of a thread.
-        width: threads of the row.
-        active: whether the row exists; else it stands for another one.
+        share: of the thread.
+        sizes: of the row's columns; none is 0.
         is_aligned: whether the code is for memory that allows groups to be loaded together, only.
     """
 
-    def __init__(
-        self,
-        outer: Sequence[ir.Value],
-        sizes: Sequence[ir.Value],
-        lanes: int,
-        behind: ir.Value | None,
-        groups: int,
-        width: ir.Value,
-        active: ir.Value,
-        *,
-        is_aligned: bool = False,
-    ) -> None:
-        self._is_aligned = is_aligned
-        self._outer, self._sizes, self._lanes = outer, sizes, lanes
-        total, short = product(sizes), ir.IntegerType.get_signless(32)
-        known = build.constant_value(total), build.constant_value(width)
+    def __init__(self, share: Share, sizes: Sequence[ir.Value], *, is_aligned: bool = False) -> None:
+        self._is_aligned, groups = is_aligned, share.groups
+        self._outer, self._sizes, self._lanes = share.outer, sizes, share.lanes
+        total, short, lanes, behind = (
+            product(sizes),
+            ir.IntegerType.get_signless(32),
+            share.lanes,
+            share.behind,
+        )
+        known = build.constant_value(total), build.constant_value(share.stride)
         if known[0] is not None and known[1] is not None:
             groups = min(groups, -(-known[0] // (known[1] * lanes)))
         # A row that is held has few elements.
-        self._total, threads, thread = (converted(x, short) for x in (total, width, thread_id()))
+        self._total, threads, thread = (converted(x, short) for x in (total, share.stride, share.first))
         self._together = None
         self._first, self._between, self._step = thread, threads, threads * lanes
-        of_all = build.select(active, self._total, 0)
+        assert share.active is not None
+        of_all = build.select(share.active, self._total, 0)
         if behind is not None:
             self._together = behind.equals(0) & (sizes[-1] % lanes).equals(0)
             of_all = build.select(self._together, of_all // lanes, of_all)
@@ -523,13 +540,7 @@ class Held:
         )
         return [extract(vector, lane) for vector in vectors for lane in lanes]
 
-    def fold(
-        self,
-        neutral: Sequence[ir.Value],
-        body: Fold,
-        combine: Combine,
-        at_once: int,
-    ) -> list[ir.Value]:
+    def fold(self, neutral: Values, body: Fold, combine: Combine, at_once: int) -> list[ir.Value]:
         """Final accumulators of the thread; arguments as of `Columns`."""
         lanes = [list(neutral)] * self._lanes
         for number, group in enumerate(self._groups):

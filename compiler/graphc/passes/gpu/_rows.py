@@ -13,7 +13,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -50,6 +49,7 @@ from graphc.passes.gpu._reduce import (
     First,
     Group,
     Held,
+    Share,
     at_once,
     cost,
     each_of,
@@ -213,7 +213,8 @@ class RowKernel:
                 # Threads without a row see the last one, of which they have no elements.
                 outer = split(smaller(row, rows - 1), extents[0][: self._rows])
                 follow = row if rows_follow(wide, self._rows) else None
-                share = Share(outer, lanes, behind, groups, width, row < rows, follow)
+                exists = row < rows
+                share = Share(outer, lanes, behind, thread_id(), width, groups, exists, follow)
                 Row(share, reduction, self._kept, in_place=in_place).write(nests, extents)
 
             known = build.constant_value(is_held)
@@ -317,34 +318,6 @@ class Online:
         """Maximum and sum of a thread; one that has seen nothing above -inf has that."""
         nothing = literal(float("-inf"), most.type)
         return [build.select(total.equals(0.0), nothing, most), total]
-
-
-class Share(NamedTuple):
-    """The share of a thread in a row.
-
-    Attributes:
-        outer: indices of the row.
-        lanes, behind: as of `Columns`.
-        groups: that a thread holds; 0 if it holds none.
-        width: threads of the row.
-        active: whether the row exists.
-        row: as of `Columns`.
-    """
-
-    outer: Sequence[ir.Value]
-    lanes: int
-    behind: ir.Value | None
-    groups: int
-    width: ir.Value
-    active: ir.Value
-    row: ir.Value | None = None
-
-    def of(self, sizes: Sequence[ir.Value]) -> Columns | Held:
-        """The share in columns of some sizes."""
-        outer, lanes, behind, groups, width, active, row = self
-        if groups and sizes:
-            return Held(outer, sizes, lanes, behind, groups, width, active)
-        return Columns(outer, sizes, lanes, behind, thread_id(), width, active, row)
 
 
 class Row:
@@ -499,7 +472,9 @@ class Row:
         outer = self._share.outer
         for buffer, value in self._values.items():
             if buffer in self._kept:
-                with when(thread_id().equals(0) & self._share.active):
+                active = self._share.active
+                assert active is not None
+                with when(thread_id().equals(0) & active):
                     operand = self._places[buffer]
                     zeros = [build.const_index(0)] * (len(operand.axes) - len(outer))
                     whole = Operand(buffer, list(range(len(operand.axes))), operand.argument)

@@ -18,7 +18,7 @@ from graphc.passes import Pass
 from graphc.passes.gpu._kernel import GRID_ROWS, Kernel, block_shape, blocks_for
 from graphc.passes.gpu._nest import Nest, Operand, are_aligned, is_wide, lanes_of, load, store
 from graphc.passes.gpu._notation import global_position, split
-from graphc.passes.gpu._reduce import Group
+from graphc.passes.gpu._reduce import Group, write_elements
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
@@ -159,16 +159,10 @@ class _Threads:
 
     def _elements(self, group: Group, extents: Sequence[ir.Value]) -> None:
         """Neighbouring elements of the results, or one with its reductions."""
-        nest = self._nest
         if self._reduced:
             self._reduction(group.indices(0), extents)
-            return
-        found = []
-        for lane in range(group.lanes):
-            values = {operand.argument: group.load(operand, lane) for operand in nest.needed(nest.yields)}
-            found.append(nest.compute(nest.yields, values, group.indices(lane)))
-        for number, operand in enumerate(nest.outputs):
-            group.store([values[number] for values in found], operand)
+        else:
+            write_elements(self._nest, group)
 
     def _reduction(self, place: list[ir.Value], extents: Sequence[ir.Value]) -> None:
         nest = self._nest

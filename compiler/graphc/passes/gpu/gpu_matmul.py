@@ -448,7 +448,8 @@ class _Squares:
     """The kernel of a product, of which a block computes squares of the result with threads along both sides.
 
     The rows of the left side and the columns of the right one that a step of `depth` needs are in shared
-    memory, sums in registers.
+    memory, sums in registers. Of any product a part of both sides is copied, then added up; of large ones the
+    next part is read while this one is added up, to the other half of shared memory.
 
     Args:
         kernel: where to.
@@ -457,6 +458,7 @@ class _Squares:
         tiles: rows and columns of a block.
         side: threads along each side.
         depth: of a step.
+        is_large: whether there are two halves, from which a thread loads several elements at a time.
     """
 
     def __init__(
@@ -467,13 +469,21 @@ class _Squares:
         tiles: tuple[int, int],
         side: int,
         depth: int,
+        *,
+        is_large: bool = False,
     ) -> None:
         self._product, self._sizes, self._tiles = product, sizes, tiles
-        self._side, self._depth = side, depth
+        self._side, self._depth, self._is_large = side, depth, is_large
+        self._vector = _VECTOR if is_large else 1
         # Rows and columns of a thread.
         self._each = tiles[0] // side, tiles[1] // side
-        kinds = [operand.argument.type for operand in product.nest.inputs]
-        self._shared = [self._memory(kernel, tile, kind) for tile, kind in zip(tiles, kinds, strict=True)]
+        # Longer rows: of large squares they begin at multiples of 16 bytes, of others threads that write a
+        # column do not meet in one bank.
+        shapes = [[*[2] * is_large, depth, tile + self._vector] for tile in tiles]
+        self._shared = [
+            kernel.shared(shape, operand.argument.type, alignment=_WIDTH if is_large else None)
+            for shape, operand in zip(shapes, product.nest.inputs, strict=True)
+        ]
         with kernel.body():
             self._tx, self._ty = thread_id(), thread_id(1)
             each_part(product, sizes, tiles, self._square)
@@ -482,13 +492,48 @@ class _Squares:
         """A square of the result: sums of the thread, added to the result within its edges."""
         product, each = self._product, self._each
         self._place, self._first = place, {product.row: row, product.column: column}
-        nothing = zero(product.nest.outputs[0].argument.type)
-        for number, total in enumerate(self._sums([nothing] * (each[0] * each[1]))):
+        nothing = [zero(product.nest.outputs[0].argument.type)] * (each[0] * each[1])
+        for number, total in enumerate((self._overlapped if self._is_large else self._in_turn)(nothing)):
             i, j = divmod(number, each[1])
             to = list(place)
             to[product.row] = row + self._own(self._ty, i)
             to[product.column] = column + self._own(self._tx, j)
             add_to_result(product, self._sizes, to, total)
+
+    def _in_turn(self, nothing: list[ir.Value]) -> list[ir.Value]:
+        """The sums of the thread; a part is there before it is added up."""
+
+        def body(start: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
+            self._put(self._parts(start))
+            barrier()
+            sums = carry(self._depth, sums, lambda deep, sums: self._step(sums, deep))
+            barrier()
+            return sums
+
+        return carry(self._sizes[self._product.inner], nothing, body, step=self._depth)
+
+    def _overlapped(self, nothing: list[ir.Value]) -> list[ir.Value]:
+        """The sums of the thread; the next part is under way while one is added up."""
+        depth, inner = self._depth, self._sizes[self._product.inner]
+        with when(inner > 0):
+            self._put(self._parts(as_index(0)), 0)
+        barrier()
+
+        def body(start: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
+            half = (start // depth) & 1
+
+            def steps(first: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
+                for number in range(_UNROLLED):
+                    sums = self._step(sums, half, first + number)
+                return sums
+
+            fetched = self._parts(start + depth)
+            sums = carry(depth, sums, steps, step=_UNROLLED)
+            self._put(fetched, 1 - half)
+            barrier()
+            return sums
+
+        return carry(inner, nothing, body, step=depth)
 
     def _parts(self, start: ir.Value) -> _Parts:
         """The thread's elements of the parts of both sides from a depth on, with zeros past the edges.
@@ -496,32 +541,23 @@ class _Squares:
         Returns:
             For each side its buffer, and depth, width and value of each element.
         """
-        product = self._product
-        sides = zip(
-            product.nest.inputs, (product.row, product.column), self._tiles, self._shared, strict=True
-        )
-        return [
-            (
-                buffer,
-                [
-                    self._read(operand, axis, *self._element(operand, tile, number), start)
-                    for number in range(self._depth * tile // self._side**2)
-                ],
-            )
-            for operand, axis, tile, buffer in sides
-        ]
+        product, found = self._product, []
+        axes = product.row, product.column
+        sides = zip(self._shared, product.nest.inputs, axes, self._tiles, strict=True)
+        for buffer, operand, axis, tile in sides:
+            numbers = range(self._depth * tile // self._side**2)
+            found.append((buffer, [self._read(operand, axis, tile, number, start) for number in numbers]))
+        return found
 
-    def _element(self, operand: Operand, tile: int, number: int) -> tuple[ir.Value, ir.Value]:
-        """Depth and width of an element; neighbouring threads read along the operand's last dimension."""
+    def _read(
+        self, operand: Operand, axis: int, tile: int, number: int, start: ir.Value
+    ) -> tuple[ir.Value, ir.Value, ir.Value]:
+        """An element; neighbouring threads read along the operand's last dimension."""
         along_inner = operand.axes[-1] == self._product.inner
         width = self._depth if along_inner else tile
         element = self._ty * self._side + self._tx + number * self._side**2
         fast, slow = element % width, element // width
-        return (fast, slow) if along_inner else (slow, fast)
-
-    def _read(
-        self, operand: Operand, axis: int, deep: ir.Value, wide: ir.Value, start: ir.Value
-    ) -> tuple[ir.Value, ir.Value, ir.Value]:
+        deep, wide = (fast, slow) if along_inner else (slow, fast)
         place, inside = list(self._place), []
         for dimension, at in ((self._product.inner, start + deep), (axis, self._first[axis] + wide)):
             last = self._sizes[dimension] - 1
@@ -529,6 +565,12 @@ class _Squares:
             place[dimension] = smaller(at, last)
         value = build.select(all_of(inside), load(operand, place), zero(operand.argument.type))
         return deep, wide, value
+
+    def _put(self, parts: _Parts, *half: ir.Value | int) -> None:
+        """Writes what was fetched to shared memory, of large squares to one half of it."""
+        for buffer, elements in parts:
+            for deep, wide, value in elements:
+                buffer[(*half, deep, wide)] = value
 
     def _step(self, sums: list[ir.Value], *deep: ir.Value) -> list[ir.Value]:
         """Adds the products of one row of the left part and one of the right part."""
@@ -544,96 +586,19 @@ class _Squares:
             for (x, y), total in zip(pairs, sums, strict=True)
         ]
 
-    def _memory(self, kernel: Kernel, tile: int, kind: ir.Type) -> ir.Value:
-        """Shared memory for the part of a side."""
-        raise NotImplementedError
-
-    def _sums(self, nothing: list[ir.Value]) -> list[ir.Value]:
-        """The sums of the thread."""
-        raise NotImplementedError
-
     def _own(self, thread: ir.Value, number: int) -> ir.Value:
-        """A row or column of the square that a thread has."""
-        raise NotImplementedError
+        """A row or column of the square that a thread has: neighbours, as many as are loaded together, and
+        others as far away as there are threads.
+        """
+        group, lane = divmod(number, self._vector)
+        return thread * self._vector + (group * self._side * self._vector + lane)
 
     def _lines(
         self, buffer: ir.Value, deep: Sequence[ir.Value], thread: ir.Value, each: int
     ) -> list[ir.Value]:
         """The thread's rows or columns at a depth."""
-        raise NotImplementedError
-
-
-class _SmallSquares(_Squares):
-    """Squares of any product: a part of both sides is copied, then added up."""
-
-    def _memory(self, kernel: Kernel, tile: int, kind: ir.Type) -> ir.Value:
-        # One element more in a row: threads that write a column do not meet in one bank.
-        return kernel.shared([self._depth, tile + 1], kind)
-
-    def _sums(self, nothing: list[ir.Value]) -> list[ir.Value]:
-        def body(start: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
-            for buffer, elements in self._parts(start):
-                for deep, wide, value in elements:
-                    buffer[deep, wide] = value
-            barrier()
-            sums = carry(self._depth, sums, lambda deep, sums: self._step(sums, deep))
-            barrier()
-            return sums
-
-        return carry(self._sizes[self._product.inner], nothing, body, step=self._depth)
-
-    def _own(self, thread: ir.Value, number: int) -> ir.Value:
-        return thread + number * self._side
-
-    def _lines(
-        self, buffer: ir.Value, deep: Sequence[ir.Value], thread: ir.Value, each: int
-    ) -> list[ir.Value]:
-        return [buffer[(*deep, self._own(thread, number))] for number in range(each)]
-
-
-class _LargeSquares(_Squares):
-    """Squares of large matrices: the next part of both sides is read while this one is added up."""
-
-    def _memory(self, kernel: Kernel, tile: int, kind: ir.Type) -> ir.Value:
-        # Four elements more in a row, so that rows begin at multiples of 16 bytes.
-        return kernel.shared([2, self._depth, tile + _VECTOR], kind, alignment=_WIDTH)
-
-    def _sums(self, nothing: list[ir.Value]) -> list[ir.Value]:
-        depth, inner = self._depth, self._sizes[self._product.inner]
-        with when(inner > 0):
-            self._put(self._parts(as_index(0)), 0)
-        barrier()
-
-        def body(start: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
-            half = (start // depth) & 1
-            fetched = self._parts(start + depth)
-            sums = carry(depth, sums, lambda deep, sums: self._steps(half, deep, sums), step=_UNROLLED)
-            self._put(fetched, 1 - half)
-            barrier()
-            return sums
-
-        return carry(inner, nothing, body, step=depth)
-
-    def _put(self, parts: _Parts, half: ir.Value | int) -> None:
-        """Writes what was fetched to one half of shared memory."""
-        for buffer, elements in parts:
-            for deep, wide, value in elements:
-                buffer[half, deep, wide] = value
-
-    def _steps(self, half: ir.Value, first: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
-        """Adds the products of a few rows of both parts."""
-        for number in range(_UNROLLED):
-            sums = self._step(sums, half, first + number)
-        return sums
-
-    def _own(self, thread: ir.Value, number: int) -> ir.Value:
-        """Neighbours, and others half a square away."""
-        group, lane = divmod(number, _VECTOR)
-        return thread * _VECTOR + (group * self._side * _VECTOR + lane)
-
-    def _lines(
-        self, buffer: ir.Value, deep: Sequence[ir.Value], thread: ir.Value, each: int
-    ) -> list[ir.Value]:
+        if not self._is_large:
+            return [buffer[(*deep, self._own(thread, number))] for number in range(each)]
         found: list[ir.Value] = []
         for start in range(0, each, _VECTOR):
             vector = read_vector(buffer, [*deep, self._own(thread, start)], _VECTOR, _WIDTH)
@@ -701,49 +666,31 @@ class GpuMatmul(Pass):
 
     def _lower(self, product: Product) -> list[ir.Operation]:
         """One kernel for any size, and one for large matrices, of which one is launched: both launches."""
-        shapes = shapes_of(product, self.precision)
+        nest, shapes = product.nest, shapes_of(product, self.precision)
+        tiles, name = [(self.tile, self.tile)], "tensor_product" if shapes else "product"
         if shapes:
-            return self._on_tensor_cores(product, shapes)
-        nest = product.nest
-        kernel = Kernel(nest.op, "product")
+            tiles = [shape.tiles for shape in shapes]
+        elif _is_large(product):
+            tiles.append(_TILES)
+        kernel, launches = Kernel(nest.op, name), []
         with kernel.host():
             sizes = [nest.extent(axis) for axis in range(nest.rank)]
-            enough = self._are_enough(product, sizes, _TILES) if _is_large(product) else None
-            tiles = self.tile, self.tile
-            grid = _grid(product, sizes, tiles)
-            if enough is not None:
-                grid[0] = build.select(enough, 0, grid[0])
-        launches = []
-        if enough is not None:
-            large = Kernel(nest.op, "large_product")
-            _LargeSquares(large, product, sizes, _TILES, _SIDE, _DEPTH)
-            with large.host():
-                first, *rest = _grid(product, sizes, _TILES)
-                first = build.select(enough, first, 0)
-            launches.append(large.launch([first, *rest], [_SIDE, _SIDE]))
-        side = self.tile // _EACH
-        _SmallSquares(kernel, product, sizes, tiles, side, self.depth)
-        return [kernel.launch(grid, [side, side]), *launches]
-
-    def _on_tensor_cores(self, product: Product, shapes: list[Shape]) -> list[ir.Operation]:
-        """A kernel for each way to divide the product."""
-        nest = product.nest
-        small, *larger = shapes
-        first = Kernel(nest.op, "tensor_product")
-        with first.host():
-            sizes = [nest.extent(axis) for axis in range(nest.rank)]
-            enough = self._are_enough(product, sizes, larger[0].tiles) if larger else None
-        ways = [(first, small)]
-        if enough is not None:
-            ways.append((Kernel(nest.op, "large_tensor_product"), larger[0]))
-        launches = []
-        for kernel, shape in ways:
-            TensorProduct(kernel, product, sizes, shape).write()
+            enough = self._are_enough(product, sizes, tiles[1]) if len(tiles) > 1 else None
+        kernels = [kernel] if enough is None else [kernel, Kernel(nest.op, f"large_{name}")]
+        for is_large, kernel in enumerate(kernels):
+            threads = [shapes[is_large].threads] if shapes else [_SIDE] * 2
+            if shapes:
+                TensorProduct(kernel, product, sizes, shapes[is_large]).write()
+            elif is_large:
+                _Squares(kernel, product, sizes, _TILES, _SIDE, _DEPTH, is_large=True)
+            else:
+                threads = [self.tile // _EACH] * 2
+                _Squares(kernel, product, sizes, tiles[0], threads[0], self.depth)
             with kernel.host():
-                grid, none = _grid(product, sizes, shape.tiles), as_index(0)
+                grid = _grid(product, sizes, tiles[is_large])
                 if enough is not None:
-                    grid[0] = build.select(enough, *((none, grid[0]) if shape is small else (grid[0], none)))
-            launches.append(kernel.launch(grid, [shape.threads]))
+                    grid[0] = build.select(enough, *((grid[0], 0) if is_large else (0, grid[0])))
+            launches.append(kernel.launch(grid, threads))
         return launches
 
     def _are_enough(self, product: Product, sizes: list[ir.Value], tiles: tuple[int, int]) -> ir.Value | None:

@@ -36,6 +36,7 @@ from graphc.passes.gpu._reduce import (
     Columns,
     Fold,
     Group,
+    Share,
     Values,
     at_once,
     cost,
@@ -155,8 +156,8 @@ def reduce_in_parts(parts: Parts, *, threads: int, blocks: int) -> ir.Operation:
         first, stride = global_position()
 
         def line(indices: list[ir.Value], row: ir.Value | None = None) -> None:
-            share = Columns(indices, columns, lanes, behind, first, stride, row=row)
-            values = share.fold(
+            share = Share(indices, lanes, behind, first, stride, row=row)
+            values = Columns(share, columns).fold(
                 parts.neutral(),
                 elements(parts),
                 parts.merge,

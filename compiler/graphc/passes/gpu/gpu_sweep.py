@@ -16,8 +16,8 @@ from graphc.passes import Pass
 from graphc.passes.gpu._kernel import H200, Kernel, allocate
 from graphc.passes.gpu._nest import Effects, Nest, are_aligned, lanes_of, wide_operands
 from graphc.passes.gpu._notation import barrier, block_id, grid_dim, loads_first, on_first_thread, thread_id
-from graphc.passes.gpu._reduce import BlockReduction, Held
-from graphc.passes.gpu._rows import Row, RowNest, Share, as_rows, read_in_memory, shape_of_blocks
+from graphc.passes.gpu._reduce import BlockReduction, Held, Share
+from graphc.passes.gpu._rows import Row, RowNest, as_rows, read_in_memory, shape_of_blocks
 from graphc.passes.gpu.gpu_elementwise import as_generic
 from graphc.passes.gpu.gpu_parts import Parts, in_parts, is_columns
 from graphc.passes.gpu.gpu_rows import is_read_elsewhere
@@ -368,17 +368,15 @@ class _Sweep:
         for found, buffers in zip([self._columns, *self._sums], results, strict=True):
             found.combine(self._anchor, buffers)
 
-    def _held(self, row: ir.Value, active: ir.Value) -> Held:
-        is_aligned = self._behind is not None
-        lanes, behind, width = self._lanes, self._behind, self._width
-        return Held([row], [self._size], lanes, behind, _GROUPS, width, active, is_aligned=is_aligned)
+    def _held(self, row: ir.Value, active: ir.Value) -> tuple[Share, Held]:
+        share = Share([row], self._lanes, self._behind, thread_id(), self._width, _GROUPS, active)
+        return share, Held(share, [self._size], is_aligned=self._behind is not None)
 
     def _row(self, first: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
         """The accumulators of a thread after its next row; those without one read the last."""
         row = first + thread_id(1)
         active, row = row < self._count, smaller(row, self._count - 1)
-        held = self._held(row, active)
-        share = Share([row], self._lanes, self._behind, _GROUPS, self._width, active)
+        share, held = self._held(row, active)
         writer = Row(share, self._reduction, self._kept, in_place=self._in_place)
         for nest in self._rows:
             if nest.columns:
@@ -417,7 +415,7 @@ class _Sweep:
     def _share_values(self, values: Sequence[ir.Value], shared: Sequence[Sequence[ir.Value]]) -> None:
         """Writes what a thread has added up where the block sees it: columns of a row of threads in order."""
         always = literal(1, ir.IntegerType.get_signless(1))
-        held, rest = self._held(build.const_index(0), always), list(values)
+        (_, held), rest = self._held(build.const_index(0), always), list(values)
         columns, *sums = shared
         first = thread_id(1) * (self._width * self._each)
         for number in range(self._each // self._lanes):

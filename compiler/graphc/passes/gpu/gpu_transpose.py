@@ -22,7 +22,7 @@ from graphc.passes.gpu._nest import (
     wide_operands,
 )
 from graphc.passes.gpu._notation import barrier, block_id, extract, split, thread_id
-from graphc.passes.gpu._reduce import Group
+from graphc.passes.gpu._reduce import Group, write_elements
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
@@ -174,17 +174,11 @@ class _Writer:
 
     def _elements(self, indices: list[ir.Value], start: ir.Value, line: ir.Value, lanes: int) -> None:
         """Neighbouring elements of the result."""
-        nest, group = self._nest, Group(indices, [], const_index(0), lanes)
-        others = [o for o in nest.needed(nest.yields) if all(o is not x for x in self._inputs)]
-        found = []
-        for lane in range(lanes):
-            values = {
-                o.argument: b[start + lane, line] for o, b in zip(self._inputs, self._shared, strict=True)
-            }
-            values |= {operand.argument: group.load(operand, lane) for operand in others}
-            found.append(nest.compute(nest.yields, values, group.indices(lane)))
-        for number, operand in enumerate(nest.outputs):
-            group.store([values[number] for values in found], operand)
+        pairs = list(zip(self._inputs, self._shared, strict=True))
+        group = Group(indices, [], const_index(0), lanes)
+        write_elements(
+            self._nest, group, lambda lane: {o.argument: buffer[start + lane, line] for o, buffer in pairs}
+        )
 
     def _indices(self, place: dict[int, ir.Value], other: ir.Value, last: ir.Value) -> list[ir.Value]:
         found = {**place, self._other: other, self._last: last}

@@ -4,8 +4,8 @@
 
 // Both launches of a product say that a library may compute it, and where its arrays are among the arguments.
 // CHECK: func.func @batch
-// CHECK: gpu.launch_func @kernels::@product_1 {{.*}} {graphc.product = {adds = true, arrays = array<i64: [[A:[0-9]+]], [[B:[0-9]+]], [[C:[0-9]+]]>, form = "aik,ajk->aij", launches = 2 : i64, number = 0 : i64, short = false}}
-// CHECK: gpu.launch_func @kernels::@large_product_0 {{.*}} {graphc.product = {adds = true, arrays = array<i64: [[A]], [[B]], [[C]]>, form = "aik,ajk->aij", launches = 2 : i64, number = 0 : i64, short = false}}
+// CHECK: gpu.launch_func @kernels::@product_0 {{.*}} {graphc.product = {adds = true, arrays = {{\[}}[[A:[0-9]+]], [[B:[0-9]+]], [[C:[0-9]+]]{{\]}}, form = "aik,ajk->aij", launches = 2 : i64, number = 0 : i64, short = false}}
+// CHECK: gpu.launch_func @kernels::@large_product_1 {{.*}} {graphc.product = {adds = true, arrays = {{\[}}[[A]], [[B]], [[C]]{{\]}}, form = "aik,ajk->aij", launches = 2 : i64, number = 0 : i64, short = false}}
 // SHORT: func.func @batch
 // SHORT-COUNT-2: gpu.launch_func {{.*}} short = true}}
 #a = affine_map<(h, i, j, k) -> (h, i, k)>
