@@ -33,10 +33,10 @@ def signature_of(function: ir.Operation) -> ir.FunctionType:
     return ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
 
 
-def definition(value: ir.Value) -> ir.Operation | None:
-    """The operation that defines a value, or None for block arguments."""
+def definition(value: ir.Value, *names: str) -> ir.Operation | None:
+    """The operation that defines a value, if it is one of some names; None for others and block arguments."""
     owner = value.owner
-    return None if isinstance(owner, ir.Block) else owner.operation
+    return None if isinstance(owner, ir.Block) or (names and owner.name not in names) else owner.operation
 
 
 def is_defined_in(value: ir.Value, block: ir.Block) -> bool:
@@ -70,7 +70,7 @@ def blocks_outside_loops(function: ir.Operation) -> list[ir.Block]:
     for block in found:
         for op in block.operations:
             if op.operation.name == "scf.if":
-                found += [inner for region in op.operation.regions for inner in region.blocks]
+                found += blocks_of(op.operation)
     return found
 
 

@@ -16,7 +16,7 @@ from graphc.ir import build
 from graphc.ir.diagnostics import fail
 from graphc.ir.helpers import callee_of, declared
 from graphc.ir.value import as_index
-from graphc.ir.walk import functions, walk
+from graphc.ir.walk import blocks_of, definition, functions, walk
 from graphc.library.helpers import KernelCall, Poll
 from graphc.lowering.calls import ADDRESS
 from graphc_dialects._mlir import ir
@@ -71,7 +71,7 @@ def host_blocks(function: ir.Operation) -> list[ir.Block]:
     for block in found:
         for op in block.operations:
             if op.operation.name in _REGIONS:
-                found += [inner for region in op.operation.regions for inner in region.blocks]
+                found += blocks_of(op.operation)
     return found
 
 
@@ -95,7 +95,7 @@ def replace_loops(
             if op.name in names and replace(op):
                 count += 1
             elif op.name in _REGIONS:
-                blocks += [block for region in op.regions for block in region.blocks]
+                blocks += blocks_of(op)
     return count
 
 
@@ -187,15 +187,12 @@ def _check_types(op: ir.Operation, kernel: KernelCall) -> None:
 
 def is_address(value: ir.Value) -> bool:
     """True if a value is the address of a buffer, for a call."""
-    return not isinstance(value.owner, ir.Block) and value.owner.name == ADDRESS
+    return definition(value, ADDRESS) is not None
 
 
 def _index(number: ir.Value) -> ir.Value:
     """The index that was cast to a number."""
-    owner = number.owner
-    if not isinstance(owner, ir.Block):
-        if owner.name == "arith.index_cast" and isinstance(owner.operands[0].type, ir.IndexType):
-            return owner.operands[0]
-        if owner.name == "arith.constant":
-            return build.const_index(ir.IntegerAttr(owner.attributes["value"]).value)
-    return as_index(number)
+    cast, known = definition(number, "arith.index_cast"), build.constant_value(number)
+    if cast is not None and isinstance(cast.operands[0].type, ir.IndexType):
+        return cast.operands[0]
+    return as_index(number if known is None else known)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from graphc.ir import build
 from graphc.ir.value import as_index, number, parts_of, smaller
-from graphc.ir.walk import walk
+from graphc.ir.walk import copied, definition, inputs_of, use_instead
 from graphc.lowering.carried import span
 from graphc.passes.gpu._notation import global_position
 from graphc.passes.gpu.gpu_functions import declare_callees
@@ -172,7 +172,7 @@ class Kernel:
             self.limit(math.prod(known))
         kernels = _kernels(module_of(self._anchor))
         name = f"{self._kind}_{len(kernels.operations)}"
-        captured = self._captured()
+        captured = inputs_of(self._place)
         constants = [value for value in captured if _is_constant(value)]
         arguments = [value for value in captured if not _is_constant(value)]
         with self._anchor.location:
@@ -181,13 +181,6 @@ class Kernel:
                 launch = _launch(name, grid, threads, arguments)
         self._place.erase()
         return launch
-
-    def _captured(self) -> list[ir.Value]:
-        """Values of the host that the body uses, each once."""
-        inside = walk(self._place)
-        own: set[ir.Value] = {result for op in inside for result in op.results}
-        own.update(a for op in inside for region in op.regions for b in region.blocks for a in b.arguments)
-        return list(dict.fromkeys(x for op in inside for x in op.operands if x not in own))
 
     def _define(
         self, kernels: ir.Block, name: str, arguments: list[ir.Value], constants: list[ir.Value]
@@ -215,34 +208,19 @@ class Kernel:
         new: dict[ir.Value, ir.Value] = dict(zip([*arguments, *shared], block.arguments, strict=True))
         with ir.InsertionPoint(block):
             for value in constants:
-                new[value] = _made_again(value)
+                copied(value, new, lambda op: True)
             end = ir.Operation.create("gpu.return")
         for op in [op.operation for op in self._block.operations]:
             if op not in self._shared:
                 op.move_before(end)
-        for op in walk(function):
-            for position, operand in enumerate(op.operands):
-                if operand in new:
-                    op.operands[position] = new[operand]
+        use_instead(function, new)
         declare_callees(kernels, function)
 
 
 def _is_constant(value: ir.Value) -> bool:
     """True if a value is a constant, or a complex number of two."""
-    if isinstance(value.owner, ir.Block):
-        return False
-    if value.owner.name == "complex.create":
-        return all(map(_is_constant, value.owner.operands))
-    return value.owner.name in ("arith.constant", "complex.constant")
-
-
-def _made_again(value: ir.Value) -> ir.Value:
-    """A copy of a constant at the insertion point."""
-    parts = [_made_again(part) for part in value.owner.operands]
-    copy = value.owner.clone()
-    for place, part in enumerate(parts):
-        copy.operands[place] = part
-    return copy.results[0]
+    op = definition(value, "arith.constant", "complex.constant", "complex.create")
+    return op is not None and all(map(_is_constant, op.operands))
 
 
 def module_of(op: ir.Operation) -> ir.Operation:

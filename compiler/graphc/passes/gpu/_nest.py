@@ -12,7 +12,7 @@ from graphc.errors import CompileError
 from graphc.ir import build
 from graphc.ir.build import dtype_of
 from graphc.ir.lifetimes import VIEWS, root_of
-from graphc.ir.walk import copy_with, inputs_of, slice_of, walk
+from graphc.ir.walk import copy_with, definition, inputs_of, seen_through, slice_of, walk
 from graphc.lowering.carried import carry
 from graphc.lowering.memory.layouts import collapse, is_contiguous, is_row_major
 from graphc.lowering.pointers import address
@@ -34,13 +34,11 @@ def size_key(buffer: ir.Value, axis: int) -> SizeKey:
     size = ir.MemRefType(buffer.type).shape[axis]
     if size >= 0:
         return size
-    owner = buffer.owner
-    if isinstance(owner, ir.Block) or owner.name != "memref.alloc":
+    if (alloc := definition(buffer, "memref.alloc")) is None:
         return buffer, axis
     dynamic = [other for other, known in enumerate(ir.MemRefType(buffer.type).shape) if known < 0]
-    value = owner.operands[dynamic.index(axis)]
-    made = value.owner
-    if isinstance(made, ir.Block) or made.name != "memref.dim":
+    value = alloc.operands[dynamic.index(axis)]
+    if (made := definition(value, "memref.dim")) is None:
         return value
     source, where = made.operands[0], build.constant_value(made.operands[1])
     # MLIR lets an axis be asked for that there is not, as long as nothing runs.
@@ -105,18 +103,12 @@ class Nest:
 
         Results come before inputs: a size of them is known to be all of the nest's.
         """
-        found: ir.Value | None = None
-        for operand in [*self.outputs, *self.inputs]:
-            for place, other in enumerate(operand.axes):
-                if other != axis:
-                    continue
-                size = ir.MemRefType(operand.buffer.type).shape[place]
-                if size >= 0:
-                    return build.const_index(size)
-                if found is None:
-                    found = build.dim(operand.buffer, place)
-        assert found is not None, "every dimension indexes some operand"
-        return found
+        known = self.static_extent(axis)
+        if known is not None:
+            return build.const_index(known)
+        # Every dimension indexes some operand.
+        operand = next(o for o in [*self.outputs, *self.inputs] if axis in o.axes)
+        return build.dim(operand.buffer, operand.axes.index(axis))
 
     def static_extent(self, axis: int) -> int | None:
         """The size of a dimension, if an operand knows it."""
@@ -290,9 +282,12 @@ class Effects(NamedTuple):
 
 def exact(array: ir.Value) -> ir.Value:
     """An array without casts, whose type says most of where its elements are."""
-    while not isinstance(array.owner, ir.Block) and array.owner.name == "memref.cast":
-        array = array.owner.operands[0]
-    return array
+    return seen_through(array, ("memref.cast",))
+
+
+def whole(buffer: ir.Value) -> Operand:
+    """A buffer as an operand that has an element for each place of a nest."""
+    return Operand(buffer, list(range(ir.MemRefType(buffer.type).rank)), buffer)
 
 
 def where(operand: Operand, indices: Sequence[ir.Value]) -> list[ir.Value]:

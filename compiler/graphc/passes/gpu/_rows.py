@@ -32,6 +32,7 @@ from graphc.passes.gpu._nest import (
     lanes_of,
     size_key,
     store,
+    whole,
     wide_operands,
 )
 from graphc.passes.gpu._notation import (
@@ -477,8 +478,7 @@ class Row:
                 with when(thread_id().equals(0) & active):
                     operand = self._places[buffer]
                     zeros = [build.const_index(0)] * (len(operand.axes) - len(outer))
-                    whole = Operand(buffer, list(range(len(operand.axes))), operand.argument)
-                    store(value, whole, [*outer, *zeros])
+                    store(value, whole(buffer), [*outer, *zeros])
         for buffer, (element, columns) in elements.items():
             columns.write(element, self._places[buffer])
 

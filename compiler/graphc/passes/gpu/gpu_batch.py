@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import field
-from functools import cached_property
+from functools import cached_property, partial
 
 from graphc.ir import build
 from graphc.ir.build import dtype_of
 from graphc.ir.lifetimes import VIEWS, root_of
 from graphc.ir.value import all_of, larger, parts_of, smaller
-from graphc.ir.walk import is_inside, walk
+from graphc.ir.walk import copy_with, definition, is_inside, walk
 from graphc.lowering.calls import product
 from graphc.lowering.carried import either, span, when
 from graphc.lowering.partial_reductions import nest as make_nest
@@ -24,7 +24,7 @@ from graphc.passes import Pass
 from graphc.passes.buffer.kernel_pointers import kept_axes, view_operands
 from graphc.passes.gpu._host import is_poll, polls_of, replace_loops
 from graphc.passes.gpu._kernel import H200, Kernel, allocate, blocks_for
-from graphc.passes.gpu._nest import Nest, Operand, load, store
+from graphc.passes.gpu._nest import Nest, Operand, load, store, whole
 from graphc.passes.gpu._notation import (
     WARP,
     barrier,
@@ -40,6 +40,8 @@ from graphc_runtime.record import record
 
 _VIEWS = ("memref.cast", "memref.subview")
 _HARMLESS = VIEWS | {"memref.alloc", "memref.dim"}
+# What computes an index at the insertion point.
+Code = Callable[[], ir.Value]
 # A buffer that is no view of another, and the axis of it that a batch lies along.
 Place = tuple[ir.Value, int]
 
@@ -104,10 +106,10 @@ def as_batch_loop(op: ir.Operation, polls: frozenset[str]) -> BatchLoop | None:
             loop.allocations.append(inner)
     if not any(any(segment.nests[0].reduction) for segment in loop.segments) or not _keeps_apart(loop):
         return None
-    if not all(_is_sized_outside(loop, alloc) for alloc in loop.allocations):
+    if any(_before(loop, size) is None for alloc in loop.allocations for size in alloc.operands):
         return None
     nests = [nest for segment in loop.segments for nest in segment.all]
-    return loop if all(knows_size(loop, nest.outputs[0].buffer, 0) for nest in nests) else None
+    return loop if all(size_before(loop, nest.outputs[0].buffer, 0) for nest in nests) else None
 
 
 def _take(loop: BatchLoop, nest: Nest) -> bool:
@@ -200,10 +202,8 @@ def _reads_own(loop: BatchLoop, nest: Nest, places: dict[ir.Value, int]) -> bool
 
 
 def _is_row(index: ir.Value) -> bool:
-    owner = index.owner
-    if isinstance(owner, ir.Block) or owner.name != "linalg.index":
-        return False
-    return ir.IntegerAttr(owner.attributes["dim"]).value == 0
+    op = definition(index, "linalg.index")
+    return op is not None and ir.IntegerAttr(op.attributes["dim"]).value == 0
 
 
 def _memory(loop: BatchLoop, buffer: ir.Value, seen: set[ir.Value]) -> set[ir.Value]:
@@ -220,11 +220,11 @@ def _places(loop: BatchLoop, buffer: ir.Value, axis: int, seen: set[ir.Value]) -
 
     What is made before the loop of other memory, and is no part of it, stands for that.
     """
-    while not isinstance(buffer.owner, ir.Block) and buffer.owner.name in _VIEWS:
-        inner = axis if buffer.owner.name == "memref.cast" else _axis_before(buffer.owner.operation, axis)
+    while (view := definition(buffer, *_VIEWS)) is not None:
+        inner = axis if view.name == "memref.cast" else _axis_before(view, axis)
         if inner is None:
             return None
-        buffer, axis = buffer.owner.operands[0], inner
+        buffer, axis = view.operands[0], inner
     if buffer not in loop.carried:
         return {(buffer, axis)} if buffer == root_of(buffer) or not is_inside(buffer, loop.op) else None
     if buffer in seen:
@@ -253,36 +253,36 @@ def _axis_before(view: ir.Operation, axis: int) -> int | None:
 # -- sizes that the host has to know -----------------------------------------------------------------------
 
 
-def _is_sized_outside(loop: BatchLoop, alloc: ir.Operation) -> bool:
-    return all(_can_move(loop, size) for size in alloc.operands)
-
-
-def _can_move(loop: BatchLoop, value: ir.Value) -> bool:
-    """True if an index can be computed before the loop."""
+def _before(loop: BatchLoop, value: ir.Value) -> Code | None:
+    """What computes an index before the loop; None if that cannot be."""
     if not is_inside(value, loop.op):
-        return True
-    owner = value.owner
-    if isinstance(owner, ir.Block):
-        return False
-    if owner.name == "memref.dim":
-        axis = build.constant_value(owner.operands[1])
-        return axis is not None and knows_size(loop, owner.operands[0], axis)
-    return owner.name.startswith("arith.") and all(_can_move(loop, operand) for operand in owner.operands)
+        return lambda: value
+    if (op := definition(value)) is None:
+        return None
+    if op.name == "memref.dim":
+        axis = build.constant_value(op.operands[1])
+        return None if axis is None else size_before(loop, op.operands[0], axis)
+    codes = [_before(loop, operand) for operand in op.operands]
+    known = [code for code in codes if code is not None]
+    if not op.name.startswith("arith.") or len(known) < len(codes):
+        return None
+
+    def copy() -> ir.Value:
+        return copy_with(op, {x: code() for x, code in zip(op.operands, known, strict=True)}).results[0]
+
+    return copy
 
 
-def knows_size(loop: BatchLoop, buffer: ir.Value, axis: int) -> bool:
-    """True if a size of a buffer can be computed before the loop."""
+def size_before(loop: BatchLoop, buffer: ir.Value, axis: int) -> Code | None:
+    """What computes a size of a buffer at the insertion point, which is before the loop; None if that cannot
+    be.
+    """
     found = _size(loop, buffer, axis)
-    return isinstance(found, tuple | int) or (found is not None and _can_move(loop, found))
-
-
-def size_before(loop: BatchLoop, buffer: ir.Value, axis: int) -> ir.Value:
-    """A size of a buffer, computed at the insertion point, which is before the loop."""
-    found = _size(loop, buffer, axis)
-    assert found is not None, "it was asked whether it is known"
     if isinstance(found, int):
-        return build.const_index(found)
-    return build.dim(*found) if isinstance(found, tuple) else moved(loop, found)
+        return partial(build.const_index, found)
+    if isinstance(found, tuple):
+        return partial(build.dim, *found)
+    return None if found is None else _before(loop, found)
 
 
 def _size(loop: BatchLoop, buffer: ir.Value, axis: int) -> int | ir.Value | tuple[ir.Value, int] | None:
@@ -304,19 +304,9 @@ def _size(loop: BatchLoop, buffer: ir.Value, axis: int) -> int | ir.Value | tupl
     return None if kept is None else view_operands(owner, "static_sizes")[kept[axis]]
 
 
-def moved(loop: BatchLoop, value: ir.Value) -> ir.Value:
-    """An index, computed at the insertion point, which is before the loop."""
-    if not is_inside(value, loop.op):
-        return value
-    operands = list(value.owner.operands)
-    if value.owner.name == "memref.dim":
-        axis = build.constant_value(operands[1])
-        assert axis is not None, "it was asked whether it is known"
-        return size_before(loop, operands[0], axis)
-    copy = value.owner.clone()
-    for place, operand in enumerate(operands):
-        copy.operands[place] = moved(loop, operand)
-    return copy.results[0]
+def _made(code: Code | None) -> ir.Value:
+    assert code is not None, "it was asked whether it is known"
+    return code()
 
 
 def is_outside(loop: BatchLoop, buffer: ir.Value) -> bool:
@@ -352,7 +342,7 @@ class BatchKernel:
         work, op = self._work, self._op
         with self._kernel.host():
             grid, threads = self._blocks()
-            turned = {nest: self._turned(nest) for nest in self._products()}
+            turned = {nest: self._turned(nest) for nest in products_of(work)}
             for alloc in work.allocations:
                 self._hoist(alloc)
         products = BlockProduct(self._kernel, self._form)
@@ -376,9 +366,6 @@ class BatchKernel:
         self._kernel.limit(self._form.threads)
         self._kernel.launch([grid], threads)
 
-    def _products(self) -> list[Nest]:
-        return products_of(self._work)
-
     # -- on the host ---------------------------------------------------------------------------------------
 
     def _blocks(self) -> tuple[ir.Value, list[ir.Value]]:
@@ -386,10 +373,12 @@ class BatchKernel:
         work = self._work
         rows, columns = build.const_index(0), build.const_index(1)
         for buffer in {n.outputs[0].buffer: n for s in work.segments for n in s.nests}:
-            rows = larger(rows, size_before(work, buffer, 0))
-            axes = range(1, ir.MemRefType(buffer.type).rank)
-            if all(knows_size(work, buffer, axis) for axis in axes):
-                columns = larger(columns, product([size_before(work, buffer, axis) for axis in axes]))
+            first, *others = (
+                size_before(work, buffer, axis) for axis in range(ir.MemRefType(buffer.type).rank)
+            )
+            rows = larger(rows, _made(first))
+            if all(others):
+                columns = larger(columns, product([_made(size) for size in others]))
         warps = blocks_for(columns, WARP, self._form.columns // WARP)
         return blocks_for(rows, self._form.rows, _BLOCKS), [
             warps * WARP,
@@ -411,7 +400,8 @@ class BatchKernel:
         kind = ir.MemRefType(alloc.results[0].type)
         given = iter(list(alloc.operands))
         sizes = [
-            build.const_index(size) if size >= 0 else moved(self._work, next(given)) for size in kind.shape
+            build.const_index(size) if size >= 0 else _made(_before(self._work, next(given)))
+            for size in kind.shape
         ]
         array = allocate(sizes, kind.element_type)
         if array.type != kind:
@@ -428,9 +418,8 @@ class BatchKernel:
 
     def _copy(self, source: ir.Value, target: ir.Value) -> None:
         """The block's rows of an array."""
-        sizes, axes = build.dims(target), list(range(ir.MemRefType(target.type).rank))
-        operands = [Operand(buffer, [*axes], buffer) for buffer in (source, target)]
-        self._each(sizes, lambda indices: store(load(operands[0], indices), operands[1], indices))
+        read, written = whole(source), whole(target)
+        self._each(build.dims(target), lambda indices: store(load(read, indices), written, indices))
 
     def _each(self, sizes: list[ir.Value], work: Callable[[list[ir.Value]], None]) -> None:
         """Does something with each element of the block's rows of an array of some sizes."""
@@ -496,8 +485,7 @@ class BatchKernel:
         start = segment.start
         if start is not None:
             return start.compute(start.yields, start.read(indices), indices)[0]
-        output = segment.nests[0].outputs[0]
-        return load(Operand(output.buffer, list(range(len(indices))), output.argument), indices)
+        return load(whole(segment.nests[0].outputs[0].buffer), indices)
 
     def _chain(
         self,
@@ -525,7 +513,7 @@ class BatchKernel:
 
     def _store(self, segment: Segment, buffer: ir.Value, value: ir.Value, indices: list[ir.Value]) -> None:
         if not self._is_temporary(segment, buffer):
-            store(value, Operand(buffer, list(range(len(indices))), buffer), indices)
+            store(value, whole(buffer), indices)
 
     def _is_temporary(self, segment: Segment, buffer: ir.Value) -> bool:
         """True if only the nests of a segment use an array, which lives for one iteration."""
@@ -585,11 +573,11 @@ def _fix_places(op: ir.Operation, polls: frozenset[str]) -> None:
     assert work is not None, "the loop is one"
     for nest in products_of(work):
         rows = sides(nest)[0]
-        if not is_inside(rows.buffer, op) or not all(knows_size(work, rows.buffer, axis) for axis in (0, 1)):
+        sizes = [size_before(work, rows.buffer, axis) for axis in (0, 1)]
+        if not is_inside(rows.buffer, op) or not all(sizes):
             continue
         with ir.InsertionPoint(op):
-            sizes = [size_before(work, rows.buffer, axis) for axis in (0, 1)]
-            array = allocate(sizes, ir.MemRefType(rows.buffer.type).element_type)
+            array = allocate(list(map(_made, sizes)), ir.MemRefType(rows.buffer.type).element_type)
         with ir.InsertionPoint(nest.op):
             make_nest([(rows.buffer, [0, 1])], [(array, [0, 1])], [False] * 2, lambda given: given[:1])
         nest.op.operands[[o is rows for o in nest.operands].index(True)] = array
@@ -608,7 +596,7 @@ def _least(work: BatchLoop, kernel: Callable[[Form], None], steps: Callable[[], 
     if not products or len(outside) < len(products):
         kernel(STREAMED)
         return
-    rows = size_before(work, products[0].outputs[0].buffer, 0)
+    rows = _made(size_before(work, products[0].outputs[0].buffer, 0))
     matrices = [sides(nest)[1] for nest in products]
     sizes = [build.dims(matrix.buffer) for matrix in matrices]
     elements = sizes[0][0] * sizes[0][1]

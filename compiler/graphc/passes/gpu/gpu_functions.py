@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from graphc.ir import build
 from graphc.ir.helpers import callee_of
 from graphc.ir.value import converted
-from graphc.ir.walk import walk
+from graphc.ir.walk import symbol_of, walk
 from graphc.passes import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
@@ -25,12 +25,12 @@ def declare_callees(kernels: ir.Block, function: ir.Operation) -> None:
         function: the kernel.
     """
     calls = {callee_of(op) for op in walk(function) if op.name == "func.call"}
-    missing = calls - {_name(op.operation) for op in kernels.operations}
+    missing = calls - {symbol_of(op.operation) for op in kernels.operations}
     if not missing:
         return
     outer = kernels.owner.operation.parent.operation
     for op in [op.operation for op in outer.regions[0].blocks[0].operations]:
-        if op.name == "func.func" and _name(op) in missing:
+        if op.name == "func.func" and symbol_of(op) in missing:
             with ir.InsertionPoint.at_block_begin(kernels):
                 op.clone()
 
@@ -44,7 +44,7 @@ def declare(kernels: ir.Block, symbol: str, types: Sequence[ir.Type]) -> None:
         types: of the operands.
     """
     for op in [op.operation for op in kernels.operations]:
-        if _name(op) == symbol:
+        if symbol_of(op) == symbol:
             if op.name == "llvm.func":
                 return
             op.erase()
@@ -60,10 +60,6 @@ def call(symbol: str, operands: Sequence[ir.Value]) -> ir.Value:
         "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
     }
     return build.create("llvm.call", [operands[0].type], list(operands), **attributes).result
-
-
-def _name(op: ir.Operation) -> str:
-    return str(ir.StringAttr(op.attributes["sym_name"]).value) if "sym_name" in op.attributes else ""
 
 
 # Operations, and the scalar kernels that compute them for float64.

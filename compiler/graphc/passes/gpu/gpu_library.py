@@ -76,22 +76,18 @@ class Batch:
         """An array with its elements side by side: itself, or a copy."""
         return source if is_proven_contiguous(source) else self.copy(source)
 
-    def copy(self, source: ir.Value) -> ir.Value:
-        """A copy of an array, its elements side by side."""
-        sizes = build.dims(source)[len(self.sizes) :]
+    def copy(self, source: ir.Value, *, across: bool = False) -> ir.Value:
+        """A copy of an array, its elements side by side; of square matrices, with `across`, by columns, as
+        libraries read them.
+        """
+        sizes = [self.rows] * 2 if across else build.dims(source)[len(self.sizes) :]
         made = self.array(*sizes)
-        self.fill(made, [(source, range(len(sizes)))], lambda given: given[0])
-        return made
-
-    def turned(self, source: ir.Value) -> ir.Value:
-        """A copy of square matrices by columns, as libraries read them."""
-        made = self.array(self.rows, self.rows)
-        self.fill(made, [(source, (1, 0))], lambda given: given[0])
+        self.fill(made, [(source, (1, 0) if across else range(len(sizes)))], lambda given: given[0])
         return made
 
     def triangle(self, source: ir.Value, *, lower: bool) -> ir.Value:
         """A copy of square matrices whose lower or upper triangle is the library's lower one."""
-        return self.turned(source) if lower else self.copy(source)
+        return self.copy(source, across=lower)
 
     def combined(
         self,
@@ -152,26 +148,32 @@ class Work:
     libraries: Sequence[str] = ("cusolver",)
     # That a matrix is singular, by its number among the errors of the library's kernel.
     error = 1
+    # Whether the second operand has right sides, of which there may be none.
+    has_right_sides = False
 
     def __init__(self, op: LibraryCall) -> None:
         self.op, self.batch = op, Batch(op.op, op.buffers[0])
         self.source, self.result = op.buffers[0], op.buffers[len(op.kernel.types) - 1]
         self.n = self.batch.rows
 
-    def lower(self) -> ir.Value:
+    def conditions(self) -> list[ir.Value]:
+        """Flags: libraries take less time than kernels."""
+        of, n, count = H200, self.n, self.batch.count
+        requests = count * (n // of.request_rows + of.request)
+        kernels = (count // of.matrices + 1) * (n * of.row + n * n // of.cubes * n)
+        large = [n > SMALL, requests < kernels]
+        return [*large, build.dims(self.op.buffers[1])[-1] > 0] if self.has_right_sides else large
+
+    def lower(self) -> list[ir.Value]:
         """Asks; gives the status of the call."""
         infos = self.ask()
         if infos is None or not is_checked(self.op):
-            return build.const_i64(0)
-        return self.batch.status(infos, self.error)
+            return [build.const_i64(0)]
+        return [self.batch.status(infos, self.error)]
 
     def ask(self) -> ir.Value | None:
         """Writes the results; gives what a library has said of the matrices, None if nothing can be wrong."""
         raise NotImplementedError
-
-    def right_sides(self) -> int | None:
-        """Axis of an operand whose size may be 0."""
-        return None
 
     def solved(self, right: ir.Value, infos: ir.Value, *, across: bool = False) -> None:
         """Writes solutions that lie in an array, or NaN; with `across`, by columns."""
@@ -220,9 +222,7 @@ class Triangular(Work):
     """Solutions of X^T op(A)^T = B^T, in place of B^T."""
 
     libraries = ("cublas",)
-
-    def right_sides(self) -> int | None:
-        return 1
+    has_right_sides = True
 
     def ask(self) -> ir.Value | None:
         op, batch = self.op, self.batch
@@ -247,10 +247,7 @@ class Positive(Work):
     """Solutions by a Cholesky factor: two triangular systems."""
 
     libraries = ("cusolver", "cublas")
-    error = NOT_POSITIVE
-
-    def right_sides(self) -> int | None:
-        return 1
+    error, has_right_sides = NOT_POSITIVE, True
 
     def ask(self) -> ir.Value | None:
         lower, batch, n = bool(self.op.attribute("lower")), self.batch, self.n
@@ -269,10 +266,7 @@ class General(Work):
 
     def __init__(self, op: LibraryCall) -> None:
         super().__init__(op)
-        self._is_solve = op.kernel.name == "solve"
-
-    def right_sides(self) -> int | None:
-        return 1 if self._is_solve else None
+        self._is_solve = self.has_right_sides = op.kernel.name == "solve"
 
     def ask(self) -> ir.Value | None:
         op, batch, n = self.op, self.batch, self.n
@@ -353,7 +347,7 @@ class Alone:
         short: whether factors of float32 may be rounded to 10 bits.
     """
 
-    library = "cusolver"
+    libraries: Sequence[str] = ("cusolver",)
 
     def __init__(self, op: ir.Operation, *, short: bool) -> None:
         self.short = short
@@ -393,8 +387,8 @@ class Alone:
         message = f"{self.name}: {NO_CONVERGENCE[1]}"
         build.check(status.equals(zero), status, zero, message, NO_CONVERGENCE[0])
 
-    def condition(self) -> ir.Value:
-        """True if sizes are such that the library is faster."""
+    def conditions(self) -> list[ir.Value]:
+        """Flags: sizes are such that the library is faster."""
         raise NotImplementedError
 
     def ask(self, results: Sequence[ir.Value]) -> None:
@@ -405,8 +399,8 @@ class Alone:
 class Eigenvalues(Alone):
     """Eigenvalues, and vectors, which are columns: to the library rows."""
 
-    def condition(self) -> ir.Value:
-        return self.size["n"] > SMALL
+    def conditions(self) -> list[ir.Value]:
+        return [self.size["n"] > SMALL]
 
     def ask(self, results: Sequence[ir.Value]) -> None:
         batch, n = self.batch, self.size["n"]
@@ -422,11 +416,11 @@ class Eigenvalues(Alone):
 class Convolution(Alone):
     """Convolutions of images, and their adjoints."""
 
-    library = "cudnn"
+    libraries = ("cudnn",)
 
-    def condition(self) -> ir.Value:
+    def conditions(self) -> list[ir.Value]:
         size = self.size
-        found = product(list(size.values())) > 0
+        found = [product(list(size.values())) > 0]
         # Results are of any size here, with zeros where images end; of one size in the library.
         for (image, window, result), axis in (("hpr", "h"), ("wqs", "w")):
             pad, stride, dilation = (
@@ -434,7 +428,7 @@ class Convolution(Alone):
             )
             room = size[image] + 2 * pad - (size[window] - 1) * dilation - 1
             last = (size[result] - 1) * stride
-            found = found & (room > last - 1) & (room < last + stride)
+            found += [room > last - 1, room < last + stride]
         return found
 
     def ask(self, results: Sequence[ir.Value]) -> None:
@@ -450,10 +444,10 @@ class Convolution(Alone):
 class Transform(Alone):
     """Fourier transforms of rows or columns."""
 
-    library = "cufft"
+    libraries = ("cufft",)
 
-    def condition(self) -> ir.Value:
-        return product([size for name, size in self.size.items() if name != "t"]) > 0
+    def conditions(self) -> list[ir.Value]:
+        return [product([size for name, size in self.size.items() if name != "t"]) > 0]
 
     def ask(self, results: Sequence[ir.Value]) -> None:
         batch, source, size = self.batch, self.operands[0], self.size
@@ -492,7 +486,7 @@ _ALONE: dict[str, type[Alone]] = {
 }
 
 
-_WORK: dict[str, Callable[[LibraryCall], Work]] = {
+_WORK: dict[str, type[Work]] = {
     "cholesky": Cholesky,
     "solve_triangular": Triangular,
     **dict.fromkeys(("solve", "inv", "det", "slogdet"), General),
@@ -529,14 +523,15 @@ class GpuLibrary(Pass):
             if op.name == "func.call" and callee_of(op).endswith(BUFFERS):
                 self._copy_operands(op)
             if op.name == "func.call" and LIBRARY in op.attributes:
-                self._choose_alone(op)
-                self.count("calls")
+                kind = _ALONE[ir.StringAttr(op.attributes[LIBRARY][OPERATION]).value]
+                with ir.InsertionPoint(op), op.location:
+                    self._choose(op, kind(op, short=self.precision == "tf32"))
         for found in calls_of(module, _WORK):
-            size = ir.MemRefType(found.buffers[0].type).shape[-1]
-            kind = found.dtypes[0]
-            if kind.kind == "f" and kind.itemsize >= 4 and not 0 <= size <= SMALL:
-                self._choose(found)
-                self.count("calls")
+            op, size, dtype = found.op, ir.MemRefType(found.buffers[0].type).shape[-1], found.dtypes[0]
+            if dtype.kind == "f" and dtype.itemsize >= 4 and not 0 <= size <= SMALL:
+                is_positive = found.kernel.name == "solve" and found.attribute("assume") == POSITIVE
+                with ir.InsertionPoint(op), op.location:
+                    self._choose(op, (Positive if is_positive else _WORK[found.kernel.name])(found))
 
     def _copy_operands(self, op: ir.Operation) -> None:
         """Copies what does not lie side by side."""
@@ -549,51 +544,17 @@ class GpuLibrary(Pass):
                 op.operands[place] = build.create("memref.cast", [operand.type], [made]).result
             self.count("copies")
 
-    def _choose(self, found: LibraryCall) -> None:
-        """Puts a call into a branch of the host, requests into the other one."""
-        op = found.op
-        with ir.InsertionPoint(op), op.location:
-            is_positive = found.kernel.name == "solve" and found.attribute("assume") == POSITIVE
-            work = Positive(found) if is_positive else _WORK[found.kernel.name](found)
-            status = build.const_i64(0).type
-            chosen = either(self._condition(work), [status], lambda: [work.lower()], lambda: [_moved(op)])
-        for use in [use for use in op.results[0].uses if use.owner.operation.name != "scf.yield"]:
-            use.owner.operation.operands[use.operand_number] = chosen[0]
+    def _choose(self, op: ir.Operation, work: Work | Alone) -> None:
+        """Puts a call into a branch of the host, requests into the other one, at the insertion point."""
+        bit, kinds = ir.IntegerType.get_signless(1), [x.type for x in op.results]
+        is_there = [call(op, LibraryFound(name), [], [bit]).results[0] for name in work.libraries]
 
-    def _choose_alone(self, op: ir.Operation) -> None:
-        """Puts a call of a function of the host into a branch, requests into the other one."""
-        with ir.InsertionPoint(op), op.location:
-            kind = _ALONE[ir.StringAttr(op.attributes[LIBRARY][OPERATION]).value]
-            work = kind(op, short=self.precision == "tf32")
-            bit = ir.IntegerType.get_signless(1)
-            is_there = call(op, LibraryFound(work.library), [], [bit]).results[0]
-            kinds = [x.type for x in op.results]
+        def moved() -> list[ir.Value]:
+            ir.InsertionPoint.current.insert(op.detach_from_parent())
+            return list(op.results)
 
-            def moved() -> list[ir.Value]:
-                _moved(op)
-                return list(op.results)
-
-            chosen = either(is_there & work.condition(), kinds, work.lower, moved)
+        chosen = either(all_of([*is_there, *work.conditions()]), kinds, work.lower, moved)
         for old, new in zip(op.results, chosen, strict=True):
             for use in [use for use in old.uses if use.owner.operation.name != "scf.yield"]:
                 use.owner.operation.operands[use.operand_number] = new
-
-    def _condition(self, work: Work) -> ir.Value:
-        """True if libraries are there, and take less time than kernels."""
-        of, n, count = H200, work.batch.rows, work.batch.count
-        bit = ir.IntegerType.get_signless(1)
-        is_there = [call(work.op.op, LibraryFound(name), [], [bit]).results[0] for name in work.libraries]
-        requests = count * (n // of.request_rows + of.request)
-        rounds = count // of.matrices + 1
-        kernels = rounds * (n * of.row + n * n // of.cubes * n)
-        large = [n > SMALL, requests < kernels]
-        sides = work.right_sides()
-        if sides is not None:
-            large.append(build.dims(work.op.buffers[sides])[-1] > 0)
-        return all_of([*is_there, *large])
-
-
-def _moved(op: ir.Operation) -> ir.Value:
-    """A call, moved to the insertion point."""
-    ir.InsertionPoint.current.insert(op.detach_from_parent())
-    return op.results[0]
+        self.count("calls")

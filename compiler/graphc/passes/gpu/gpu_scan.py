@@ -17,13 +17,13 @@ from typing import TypeAlias
 
 from graphc.ir import build
 from graphc.ir.lifetimes import VIEWS, root_of
-from graphc.ir.walk import copy_with, is_inside, walk
+from graphc.ir.walk import copy_with, definition, is_inside, walk
 from graphc.lowering.calls import product
 from graphc.lowering.carried import either, loop
 from graphc.passes import Pass
 from graphc.passes.gpu._host import is_poll, polls_of, replace_loops
 from graphc.passes.gpu._kernel import Kernel, allocate
-from graphc.passes.gpu._nest import Nest, Operand, load, store
+from graphc.passes.gpu._nest import Nest, Operand, load, store, whole
 from graphc.passes.gpu._notation import split
 from graphc.passes.gpu._product import zero
 from graphc.passes.gpu.gpu_elementwise import NESTS, as_generic
@@ -110,14 +110,11 @@ class Reads:
 
     def _follow(self, value: ir.Value, chain: dict[ir.Operation, None]) -> bool:
         """True if a value is made of the index and of what is outside; adds what makes it."""
-        owner = value.owner
-        if value == self._index:
+        op = definition(value)
+        if value == self._index or not self._is_inside(value.owner if op is None else op.block):
             return True
-        if isinstance(owner, ir.Block):
-            return not self._is_inside(owner)
-        op = owner.operation
-        if not self._is_inside(op.block):
-            return True
+        if op is None:
+            return False
         if op.name not in _OF_PLACES and not op.name.startswith("arith."):
             return False
         known = all(self._follow(operand, chain) for operand in op.operands)
@@ -250,8 +247,8 @@ def _is_forgotten(memory: ir.Value, loop: ir.Operation) -> bool:
 
     That of an enclosing loop has elements of the iteration before.
     """
-    owner = memory.owner
-    if isinstance(owner, ir.Block) or owner.name != "memref.alloc" or owner.operation.block != loop.block:
+    made = definition(memory, "memref.alloc")
+    if made is None or made.block != loop.block:
         return False
     names = [memory]
     while names:
@@ -467,10 +464,10 @@ class ScanKernel:
         self._held.pop(written, None)
 
     def _load(self, buffer: ir.Value) -> ir.Value:
-        return load(Operand(buffer, list(range(self._scan.rank)), buffer), self._element)
+        return load(whole(buffer), self._element)
 
     def _store(self, value: ir.Value, buffer: ir.Value) -> None:
-        store(value, Operand(buffer, list(range(self._scan.rank)), buffer), self._element)
+        store(value, whole(buffer), self._element)
 
     def _other(self, operand: Operand) -> ir.Value:
         """An element of an array that the loop only reads."""
@@ -480,8 +477,7 @@ class ScanKernel:
 
 def _is_temporary(buffer: ir.Value, op: ir.Operation) -> bool:
     """True if an array lives for one iteration, and only its nests use it."""
-    owner = buffer.owner
-    if isinstance(owner, ir.Block) or owner.name != "memref.alloc" or not is_inside(buffer, op):
+    if definition(buffer, "memref.alloc") is None or not is_inside(buffer, op):
         return False
     return all(use.owner.name in ("linalg.generic", "memref.dim") for use in buffer.uses)
 

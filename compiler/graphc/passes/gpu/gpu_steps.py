@@ -9,11 +9,13 @@ Values in such a loop become arithmetic on the number of the step (`StepValues`)
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 
 from graphc.ir import build
 from graphc.ir.lifetimes import VIEWS
 from graphc.ir.value import as_index, converted, larger, literal, parts_of, smaller
-from graphc.ir.walk import copy_with, symbol_of, walk
+from graphc.ir.walk import copy_with, definition, symbol_of, walk
+from graphc.lowering.carried import carry_while, loop, when
 from graphc.passes import Pass
 from graphc.passes.buffer.kernel_pointers import view_operands
 from graphc.passes.gpu._host import is_poll, polls_of, replace_loops
@@ -251,12 +253,12 @@ def numbers(before: ir.Operation, values: Sequence[int]) -> list[ir.Value]:
 
 def increase(array: ir.Value) -> None:
     """Adds 1 to a number, in a kernel."""
-    array[()] = number_in(array) + 1
+    array[()] = array[()] + 1
 
 
-def number_in(array: ir.Value) -> ir.Value:
-    """The number, with 64 bits."""
-    return array[()]
+def is_set(array: ir.Value) -> ir.Value:
+    """True if a number is not 0, the same for all threads."""
+    return array[()].differs(0)
 
 
 def rewrite(
@@ -294,7 +296,7 @@ def rewrite(
         attribution.replace_all_uses_with(argument)
     with ir.InsertionPoint(new), launch.location:
         given_for = _known(dict(zip(added, arguments[len(kept) :], strict=False)))
-        number: ir.Value = as_index(number_in(given_for(array)))
+        number: ir.Value = as_index(given_for(array)[()])
         copies: dict[ir.Value, ir.Value] = {}
         rest = iter(arguments)
         for value, before in zip(old, list(block.arguments), strict=False):
@@ -302,26 +304,13 @@ def rewrite(
                 before.replace_all_uses_with(values.copy(value, number, given_for, copies))
             else:
                 before.replace_all_uses_with(next(rest))
-    inside = new
-    if active is not None:
-        with ir.InsertionPoint(new), launch.location:
-            inside = where(given_for(active))
-    *body, end = [inner.operation for inner in block.operations]
-    for inner in body:
-        inside.append(inner)
-    if active is not None:
-        with ir.InsertionPoint(inside), launch.location:
-            build.create("scf.yield", [], [])
+        *body, end = [inner.operation for inner in block.operations]
+        with nullcontext() if active is None else when(is_set(given_for(active))):
+            for inner in body:
+                ir.InsertionPoint.current.insert(inner.detach_from_parent())
     new.append(end)
     function.erase()
     _launch(launch, sizes, [*kept, *added])
-
-
-def where(array: ir.Value) -> ir.Block:
-    """Runs the code inside where a number is not 0, the same for all threads."""
-    holds = number_in(array).differs(0)
-    branch = ir.Operation.create("scf.if", operands=[holds], regions=2)
-    return ir.Block.create_at_start(branch.regions[0], [])
 
 
 def _known(arguments: dict[ir.Value, ir.Value]) -> Callable[[ir.Value], ir.Value]:
@@ -415,8 +404,8 @@ def _is_not_zero(value: ir.Value) -> bool:
 def without_states(values: StepValues) -> None:
     """The same loop, with nothing carried."""
     op = values.op
-    made = ir.Operation.create("scf.for", operands=list(op.operands)[:3], regions=1)
-    block = ir.Block.create_at_start(made.regions[0], [build.index_type()])
+    lower, upper, step = list(op.operands)[:3]
+    _, block = loop(upper, [], start=lower, step=step)
     values.index.replace_all_uses_with(block.arguments[0])
     for state, initial in zip(values.carried, values.initial, strict=True):
         # Only views that nothing uses any more.
@@ -467,12 +456,12 @@ def replace_until(module: ir.Module, op: ir.Operation, polls: frozenset[str]) ->
         return False
     before = set(_siblings(op))
     new: dict[ir.Value, ir.Value] = {}
-    loop = _copied(until, new, polls)
-    values = prepared(loop, polls)
+    copy = _copied(until, new, polls)
+    values = prepared(copy, polls)
     given = [new.get(x, x) for work in until.work for x in work.operands]
     is_possible = values.are_computable() and not any(map(values.varies, given))
     if not is_possible or not are_own(module, values, times=2):
-        loop.erase()
+        copy.erase()
         for moved in reversed([x for x in _siblings(op) if x not in before]):
             if not any(next(iter(result.uses), None) for result in moved.results):
                 moved.erase()
@@ -500,11 +489,8 @@ def _as_until(op: ir.Operation) -> _Until | None:
     at, upper = below.operands
     if at not in passed or flags[0] not in given or flags[0] in passed or not set(passed) <= set(given):
         return None
-    if (
-        not isinstance(at.owner, ir.Block)
-        or upper in given
-        or not _is_true(op.operands[given.index(flags[0])])
-    ):
+    start = definition(op.operands[given.index(flags[0])], "arith.constant")
+    if upper in given or start is None or not ir.IntegerAttr(start.attributes["value"]).value:
         return None
     *body, end = [inner.operation for inner in after.operations]
     step = _step(end.operands[given.index(at)], after.arguments[passed.index(at)])
@@ -518,19 +504,10 @@ def _as_until(op: ir.Operation) -> _Until | None:
     return _Until(op, lower, upper, step, passed.index(at), states, goes_on, work)
 
 
-def _is_true(value: ir.Value) -> bool:
-    return (
-        not isinstance(value.owner, ir.Block)
-        and value.owner.name == "arith.constant"
-        and bool(ir.IntegerAttr(value.owner.attributes["value"]).value)
-    )
-
-
 def _step(after: ir.Value, index: ir.Value) -> ir.Value | None:
     """Increment of an index, if it is a constant above 0."""
-    if isinstance(after.owner, ir.Block) or after.owner.name != "arith.addi":
-        return None
-    others = [x for x in after.owner.operands if x != index]
+    made = definition(after, "arith.addi")
+    others = [] if made is None else [x for x in made.operands if x != index]
     return others[0] if len(others) == 1 and (build.constant_value(others[0]) or 0) > 0 else None
 
 
@@ -582,13 +559,7 @@ def _copied(until: _Until, new: dict[ir.Value, ir.Value], polls: frozenset[str])
     passed = list(condition.operation.operands)[1:]
     initial = [op.operands[given.index(passed[k])] for k in until.states]
     with ir.InsertionPoint(op), op.location:
-        loop = ir.Operation.create(
-            "scf.for",
-            operands=[until.lower, until.upper, until.step, *initial],
-            results=[value.type for value in initial],
-            regions=1,
-        )
-    block = ir.Block.create_at_start(loop.regions[0], [build.index_type(), *(x.type for x in initial)])
+        made, block = loop(until.upper, initial, start=until.lower, step=until.step)
     new[after.arguments[until.index]] = block.arguments[0]
     for place, k in enumerate(until.states):
         new[after.arguments[k]] = block.arguments[1 + place]
@@ -599,7 +570,7 @@ def _copied(until: _Until, new: dict[ir.Value, ir.Value], polls: frozenset[str])
             copy_with(inner, new)
         yields = [end.operands[given.index(passed[k])] for k in until.states]
         build.create("scf.yield", [], [new.get(x, x) for x in yields])
-    return loop
+    return made
 
 
 def _lower_until(module: ir.Module, until: _Until, values: StepValues, new: dict[ir.Value, ir.Value]) -> None:
@@ -607,16 +578,15 @@ def _lower_until(module: ir.Module, until: _Until, values: StepValues, new: dict
     count, active = numbers(loop, [0, 1])
     *_, end = [inner.operation for inner in loop.regions[0].blocks[0].operations]
     following = Kernel(end, "next")
-    with following.body(), ir.InsertionPoint(where(active)):
+    with following.body(), when(is_set(active)):
         increase(count)
         active[()] = converted(_again(until, new), ir.IntegerType.get_signless(64))
-        build.create("scf.yield", [], [])
     following.launch([], [])
     for launch in [inner for inner in values.inside if inner.name == "gpu.launch_func"]:
         rewrite(module, launch, values, count, active)
     with ir.InsertionPoint(op), op.location:
         _write_loop(values, values.count(), active)
-        done = as_index(number_in(count))
+        done = as_index(count[()])
         places = {k: place for place, k in enumerate(until.states)}
         for k, result in enumerate(op.results):
             if k == until.index:
@@ -636,25 +606,21 @@ def _again(until: _Until, new: dict[ir.Value, ir.Value]) -> ir.Value:
 
 def _write_loop(values: StepValues, total: ir.Value, active: ir.Value) -> None:
     """The loop of the host, at the insertion point: more and more steps, then the question."""
-    loop, flag = values.op, ir.IntegerType.get_signless(1)
-    zero, one = build.const_index(0), build.const_index(1)
-    yes = literal(1, flag)
-    made = ir.Operation.create("scf.while", operands=[zero, yes], results=[build.index_type()], regions=2)
-    before = ir.Block.create_at_start(made.regions[0], [build.index_type(), flag])
-    after = ir.Block.create_at_start(made.regions[1], [build.index_type()])
-    with ir.InsertionPoint(before):
-        at, goes_on = before.arguments
-        build.create("scf.condition", [], [(at < total) & goes_on, at])
-    with ir.InsertionPoint(after):
-        done = after.arguments[0]
-        steps = larger(done, _FIRST)
-        steps = smaller(steps, _MOST)
-        steps = smaller(steps, total - done)
-        for place, bound in enumerate((zero, steps, one)):
+    loop, zero = values.op, build.const_index(0)
+
+    def goes_on(carried: list[ir.Value]) -> ir.Value:
+        return (carried[0] < total) & carried[1]
+
+    def block(carried: list[ir.Value]) -> list[ir.Value]:
+        done = carried[0]
+        steps = smaller(smaller(larger(done, _FIRST), _MOST), total - done)
+        for place, bound in enumerate((zero, steps, build.const_index(1))):
             loop.operands[place] = bound
         without_states(values)
-        is_next = number_in(active).differs(0)
-        build.create("scf.yield", [], [done + steps, is_next])
+        again = is_set(active)
+        return [done + steps, again]
+
+    carry_while([zero, literal(1, ir.IntegerType.get_signless(1))], goes_on, block)
 
 
 @record()
