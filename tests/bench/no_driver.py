@@ -10,6 +10,8 @@ import ctypes
 from itertools import count
 from typing import Any
 
+from graphc_runtime.cuda.driver import KernelLaunch
+
 
 class NoDriver:
     """As `graphc_runtime.cuda.calls.Calls`."""
@@ -43,8 +45,9 @@ class NoDriver:
     def kernel(self, module: int, name: str) -> tuple[int, int]:
         return 0, 0
 
-    def launch(self, function: int, grid: Any, block: Any, *rest: int) -> int:
-        return self._nothing(function, *grid, *block, *map(ctypes.c_uint64, rest))
+    def launch(self, asked: KernelLaunch, stream: int, parameters: int) -> int:
+        rest = map(ctypes.c_uint64, (asked.shared, stream, parameters))
+        return self._nothing(asked.function, *asked.grid, *asked.block, *rest)
 
     def address(self, name: str) -> int:
         # Of two handles or addresses that differ it says 0, and looks at no other arguments.

@@ -9,23 +9,10 @@ from dataclasses import replace
 from graphc_runtime.cuda import schedule as sc
 from graphc_runtime.cuda.libraries import ROUTINES
 
-_ON_HOST = (
-    sc.Constant,
-    sc.Dim,
-    sc.Offset,
-    sc.Stride,
-    sc.Compute,
-    sc.Read,
-    sc.Check,
-    sc.If,
-    sc.Loop,
-    sc.While,
-)
-
 
 def asks_device(steps: Sequence[sc.Step]) -> bool:
     """True if steps need more of the device than elements of arrays."""
-    return any(not isinstance(step, _ON_HOST) or asks_device(_inner(step)) for step in steps)
+    return any(not isinstance(step, sc.HostStep) or asks_device(_inner(step)) for step in steps)
 
 
 def _inner(step: sc.Step) -> list[sc.Step]:
@@ -108,33 +95,19 @@ def reads(steps: Sequence[sc.Step]) -> list[int]:
     def note(read: Iterable[int]) -> None:
         found.update(dict.fromkeys(register for register in read if register not in written))
 
-    def block(inner: sc.Block) -> None:
-        written.update(inner.arguments)
-        for step in inner.steps:
-            one(step)
-        note(inner.yields)
-
     def one(step: sc.Step) -> None:
-        for name, value in vars(step).items():
-            if name in _READ:
-                note(value if isinstance(value, tuple) else [value])
-        for value in vars(step).values():
-            if isinstance(value, sc.Block):
-                block(value)
-        for name in ("result", "results"):
-            value = getattr(step, name, ())
-            written.update(value if isinstance(value, tuple) else [value])
+        note(register for register, _ in sc.registers_of(step, are_new=False))
+        for block in vars(step).values():
+            if isinstance(block, sc.Block):
+                written.update(block.arguments)
+                for inner in block.steps:
+                    one(inner)
+                note(block.yields)
+        written.update(register for register, _ in sc.registers_of(step, are_new=True))
 
     for step in steps:
         one(step)
     return list(found)
-
-
-# Fields of steps that are registers they read.
-_READ = frozenset(
-    "array operands sizes offset strides grid block arguments source target indices condition given expected "
-    "lower upper step initial left right arrays numbers count".split()
-)
 
 
 def with_sites_after(schedule: sc.Schedule, count: int) -> sc.Schedule:

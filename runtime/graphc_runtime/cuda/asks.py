@@ -7,12 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from graphc_runtime.cuda.driver import Driver, DriverError
+from graphc_runtime.cuda.driver import Driver, DriverError, KernelLaunch
 from graphc_runtime.cuda.libraries import Asked
 from graphc_runtime.cuda.schedule import Step
 from graphc_runtime.record import record
 
-Sizes: TypeAlias = tuple[int, int, int]
 # Asks for everything, given the addresses in the order of their places.
 Prepared: TypeAlias = Callable[[Sequence[int]], None]
 
@@ -26,30 +25,16 @@ class Place:
 
 @record(frozen=True, eq=False)
 class AskLaunch:
-    """A kernel; `values` are its arguments, of `types`, addresses among them as places."""
+    """A kernel; `values` are its arguments, addresses among them as places."""
 
     step: Step
-    function: int
-    grid: Sizes
-    block: Sizes
-    types: tuple[str, ...]
+    launch: KernelLaunch
     values: tuple[int | float | Place, ...]
-    shared: int
-    cooperative: bool
 
     def ask(self, driver: Driver, addresses: Sequence[int], stream: int) -> None:
         """Asks for it."""
         values = [addresses[value.number] if isinstance(value, Place) else value for value in self.values]
-        driver.launch(
-            self.function,
-            self.grid,
-            self.block,
-            self.types,
-            values,
-            stream,
-            shared=self.shared,
-            cooperative=self.cooperative,
-        )
+        driver.launch(self.launch, values, stream)
 
     def mapped(self, change: Callable[[int], Place]) -> AskLaunch:
         """The same with other places; a function gives them for the numbers of these."""

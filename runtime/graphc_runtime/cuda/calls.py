@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Protocol, TypeAlias
 
-from graphc_runtime.cuda.driver import NoDeviceError
+from graphc_runtime.cuda.driver import KernelLaunch, NoDeviceError
 
 # Name: its symbol in the library, types of results, types of inputs.
 _INT, _UNSIGNED, _SIZE, _HANDLE = ctypes.c_int, ctypes.c_uint, ctypes.c_size_t, ctypes.c_void_p
@@ -77,16 +77,7 @@ class Calls(Protocol):
     def kernel(self, module: int, name: str) -> tuple[int, int]:
         """A kernel of a module."""
 
-    def launch(
-        self,
-        function: int,
-        grid: tuple[int, int, int],
-        block: tuple[int, int, int],
-        shared: int,
-        stream: int,
-        parameters: int,
-        cooperative: bool,
-    ) -> int:
+    def launch(self, asked: KernelLaunch, stream: int, parameters: int) -> int:
         """Launches a kernel with the arguments that pointers at `parameters` point at."""
 
     def address(self, name: str) -> int:
@@ -176,19 +167,11 @@ class LibraryCalls:
         status = self._library.cuModuleGetFunction(ctypes.byref(function), _HANDLE(module), name.encode())
         return int(status), function.value or 0
 
-    def launch(
-        self,
-        function: int,
-        grid: tuple[int, int, int],
-        block: tuple[int, int, int],
-        shared: int,
-        stream: int,
-        parameters: int,
-        cooperative: bool,
-    ) -> int:
-        if cooperative:
-            return int(self._together(function, *grid, *block, shared, stream, parameters))
-        return int(self._launch(function, *grid, *block, shared, stream, parameters, None))
+    def launch(self, asked: KernelLaunch, stream: int, parameters: int) -> int:
+        sizes = *asked.grid, *asked.block, asked.shared
+        if asked.cooperative:
+            return int(self._together(asked.function, *sizes, stream, parameters))
+        return int(self._launch(asked.function, *sizes, stream, parameters, None))
 
     def address(self, name: str) -> int:
         function = self._library[FUNCTIONS[name][0] if name in FUNCTIONS else name]

@@ -17,9 +17,9 @@ from contextlib import suppress
 
 import numpy as np
 
-from graphc_runtime.cuda.asks import Ask, AskLaunch, AskLibrary, Prepared, Sizes
+from graphc_runtime.cuda.asks import Ask, AskLaunch, AskLibrary, Prepared
 from graphc_runtime.cuda.calls import Bound, Calls, LibraryCalls
-from graphc_runtime.cuda.driver import NOTHING, DeviceMemoryError, DriverError, NoDeviceError
+from graphc_runtime.cuda.driver import NOTHING, DeviceMemoryError, DriverError, KernelLaunch, NoDeviceError
 from graphc_runtime.cuda.libraries import Asked, find_library
 from graphc_runtime.cuda.prepared import Packer, PreparedCalls, Records, taken_apart
 from graphc_runtime.cuda.started_libraries import Device, Find, Libraries
@@ -206,35 +206,24 @@ class CudaDriver:
             self._enter()
             self._call("cuMemcpyDtoDAsync", target, source, nbytes, stream)
 
-    def launch(
-        self,
-        function: int,
-        grid: tuple[int, int, int],
-        block: tuple[int, int, int],
-        types: Sequence[str],
-        values: Sequence[int | float],
-        stream: int,
-        *,
-        shared: int = 0,
-        cooperative: bool = False,
-    ) -> None:
+    def launch(self, asked: KernelLaunch, values: Sequence[int | float], stream: int) -> None:
         self._enter()
-        key = tuple(types)
-        packer = self._packers.by_types.get(key)
+        packer = self._packers.by_types.get(asked.types)
         if packer is None:
-            packer = self._packers.by_types[key] = Packer(key)
+            packer = self._packers.by_types[asked.types] = Packer(asked.types)
         packer.pack_into(packer.slots, 0, *values)
-        status = self._calls.launch(function, grid, block, shared, stream, packer.address, cooperative)
+        status = self._calls.launch(asked, stream, packer.address)
         if status:
-            raise self._launch_error(status, grid, block)
+            raise self._launch_error(status, asked)
 
-    def _launch_error(self, status: int, grid: Sizes, block: Sizes) -> DriverError:
-        return self._error("cuLaunchKernel", status, f" with a grid of {grid} blocks of {block} threads")
+    def _launch_error(self, status: int, asked: KernelLaunch) -> DriverError:
+        more = f" with a grid of {asked.grid} blocks of {asked.block} threads"
+        return self._error("cuLaunchKernel", status, more)
 
     def prepare(self, asks: Sequence[Ask], places: int, stream: int) -> Prepared:
         def failure(ask: Ask, status: int) -> DriverError:
             if isinstance(ask, AskLaunch):
-                return self._launch_error(status, ask.grid, ask.block)
+                return self._launch_error(status, ask.launch)
             if isinstance(ask, AskLibrary):
                 return self._libraries.of(ask.asked).failure(ask.asked, status)
             return self._error("cuMemcpyDtoDAsync", status)

@@ -10,7 +10,7 @@ import numpy as np
 
 from graphc_runtime.cuda import schedule as sc
 from graphc_runtime.cuda.array import DeviceArray, Memory, upload
-from graphc_runtime.cuda.driver import DeviceMemoryError
+from graphc_runtime.cuda.driver import DeviceMemoryError, KernelLaunch
 from graphc_runtime.cuda.libraries import Request
 from graphc_runtime.cuda.registers import Registers, Run, Value
 from graphc_runtime.errors import ArtifactError
@@ -96,16 +96,9 @@ def _launch(step: sc.Launch, kernel: Callable[[str, int], int]) -> Run:
         key = tuple(ranks)
         if key not in types_of:
             types_of[key] = types(values)
-        driver.launch(
-            function,
-            (grid[0], grid[1], grid[2]),
-            (block[0], block[1], block[2]),
-            types_of[key],
-            flat,
-            registers.streams[step.stream],
-            shared=step.shared,
-            cooperative=step.cooperative,
-        )
+        sizes = (grid[0], grid[1], grid[2]), (block[0], block[1], block[2])
+        asked = KernelLaunch(function, *sizes, types_of[key], step.shared, step.cooperative)
+        driver.launch(asked, flat, registers.streams[step.stream])
 
     return run
 

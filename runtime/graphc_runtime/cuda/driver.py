@@ -12,12 +12,13 @@ copies of no bytes and launches of no blocks are left out, and a graph in which 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 
 from graphc_runtime.cuda.schedule import Launch, Step
 from graphc_runtime.errors import LoadError, Origin
+from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc_runtime.cuda.asks import Ask, Prepared
@@ -26,6 +27,29 @@ if TYPE_CHECKING:
 
 # The graph of what asks for nothing.
 NOTHING = 0
+
+
+Sizes: TypeAlias = tuple[int, int, int]
+
+
+@record(frozen=True)
+class KernelLaunch:
+    """A launch, without its arguments and the stream.
+
+    Attributes:
+        function: from `Driver.function`.
+        grid, block: blocks, and threads of a block.
+        types: "pointer" or the dtype of each argument.
+        shared: bytes of dynamic shared memory.
+        cooperative: all blocks have to run at the same time.
+    """
+
+    function: int
+    grid: Sizes
+    block: Sizes
+    types: tuple[str, ...]
+    shared: int = 0
+    cooperative: bool = False
 
 
 class NoDeviceError(LoadError):
@@ -123,29 +147,8 @@ class Driver(Protocol):
     def copy(self, target: int, source: int, nbytes: int, stream: int) -> None:
         """Copies within the device."""
 
-    def launch(
-        self,
-        function: int,
-        grid: tuple[int, int, int],
-        block: tuple[int, int, int],
-        types: Sequence[str],
-        values: Sequence[int | float],
-        stream: int,
-        *,
-        shared: int = 0,
-        cooperative: bool = False,
-    ) -> None:
-        """Runs a kernel.
-
-        Args:
-            function: from `function`.
-            grid, block: blocks, and threads of a block.
-            types: "pointer" or the dtype of each argument.
-            values: the arguments.
-            stream: in which.
-            shared: bytes of dynamic shared memory.
-            cooperative: all blocks have to run at the same time.
-        """
+    def launch(self, asked: KernelLaunch, values: Sequence[int | float], stream: int) -> None:
+        """Runs a kernel with some arguments."""
 
     def start_libraries(self, names: Iterable[str]) -> frozenset[str]:
         """Readies libraries; returns which of these there are, and may be used.

@@ -14,8 +14,8 @@ from typing import cast
 from graphc_runtime.cuda import schedule as sc
 from graphc_runtime.cuda.analysis import needs_no_values
 from graphc_runtime.cuda.array import DeviceArray, Layout, Memory
-from graphc_runtime.cuda.asks import Ask, AskCopy, AskLaunch, AskLibrary, Place, Sizes
-from graphc_runtime.cuda.driver import Driver
+from graphc_runtime.cuda.asks import Ask, AskCopy, AskLaunch, AskLibrary, Place
+from graphc_runtime.cuda.driver import Driver, KernelLaunch
 from graphc_runtime.cuda.graphs import MOST_LAUNCHES, TooLongError
 from graphc_runtime.cuda.libraries import Asked, can_be_captured
 from graphc_runtime.cuda.registers import OnCheck, Registers
@@ -149,24 +149,11 @@ class _Recorder:
         """From here on, others may have its place, as all is in the order of one stream."""
         del self._live[address]
 
-    def launch(
-        self,
-        function: int,
-        grid: Sizes,
-        block: Sizes,
-        types: Sequence[str],
-        values: Sequence[int | float],
-        stream: int,
-        *,
-        shared: int = 0,
-        cooperative: bool = False,
-    ) -> None:
+    def launch(self, asked: KernelLaunch, values: Sequence[int | float], stream: int) -> None:
         """Writes a launch down."""
-        pairs = zip(types, values, strict=True)
+        pairs = zip(asked.types, values, strict=True)
         given = tuple(Place(int(value)) if kind == "pointer" else value for kind, value in pairs)
-        self._asks.append(
-            AskLaunch(self._step(), function, grid, block, tuple(types), given, shared, cooperative)
-        )
+        self._asks.append(AskLaunch(self._step(), asked, given))
         self._launches += 1
 
     def library_memory(self, asked: Asked) -> int:

@@ -151,15 +151,16 @@ class _Frame:
             copy = calls.address("cuMemcpyDtoDAsync")
             records.add(copy, target, source, ask.nbytes, stream, is_indirect=True)
             return
-        packer = Packer(ask.types)
+        packer, asked = Packer(ask.launch.types), ask.launch
         values = [0 if isinstance(value, Place) else value for value in ask.values]
         packer.pack_into(packer.slots, 0, *values)
         for i, value in enumerate(ask.values):
             if isinstance(value, Place):
                 packer.pointers[i] = self._first + _SLOT * value.number
         self._packers.append(packer)
-        launch = calls.address("cuLaunchCooperativeKernel" if ask.cooperative else "cuLaunchKernel")
-        records.add(launch, ask.function, *ask.grid, *ask.block, ask.shared, stream, packer.address)
+        launch = calls.address("cuLaunchCooperativeKernel" if asked.cooperative else "cuLaunchKernel")
+        sizes = *asked.grid, *asked.block, asked.shared
+        records.add(launch, asked.function, *sizes, stream, packer.address)
 
 
 class PreparedCalls:

@@ -3,22 +3,49 @@
 
 A register holds an array of the device, an array of the host, or a number (int, float or bool of Python).
 Registers are numbered; every register is written by one step, and steps of a block see the registers of the
-blocks around it. Sizes, offsets and strides are registers, in elements. Steps of a stream run in order;
-steps of two streams are ordered by `Record` and `Wait`. `graphc_runtime.cuda.steps` runs schedules,
+blocks around it. The types of a step's fields say what the registers in them hold, and whether the step
+writes them (`fields_of`). Sizes, offsets and strides are registers, in elements. Steps of a stream run in
+order; steps of two streams are ordered by `Record` and `Wait`. `graphc_runtime.cuda.steps` runs schedules,
 `schedule_json` writes, reads and checks them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
-from typing import ClassVar
+from dataclasses import field, fields
+from typing import ClassVar, TypeAlias
 
 from graphc_runtime.index_arithmetic import BINARY, COMPARISONS, wrapped
 from graphc_runtime.record import record
 
 # Launch limit of all devices.
 MAX_THREADS = 1024
+
+DEVICE, HOST, NUMBER = "an array of the device", "an array of the host", "a number"
+# Registers that a step reads: an array of the device or the host, or either of them; a number, or that or an
+# array; anything. Those whose types begin with New are written.
+Device: TypeAlias = int
+Host: TypeAlias = int
+Array: TypeAlias = int
+Number: TypeAlias = int
+OfDevice: TypeAlias = int
+OfHost: TypeAlias = int
+Held: TypeAlias = int
+NewDevice: TypeAlias = int
+NewHost: TypeAlias = int
+NewNumber: TypeAlias = int
+New: TypeAlias = int
+_HELD = {
+    "Device": (DEVICE,),
+    "Host": (HOST,),
+    "Number": (NUMBER,),
+    "Held": (),
+    "": (),
+    "Array": (DEVICE, HOST),
+    "OfDevice": (DEVICE, NUMBER),
+    "OfHost": (HOST, NUMBER),
+}
+Sizes: TypeAlias = tuple[Number, Number, Number]
 
 # Arithmetic of `Compute`, on signed integers of 64 bits; comparisons give bools.
 OPERATIONS: dict[str, Callable[..., int]] = {
@@ -41,75 +68,78 @@ class Step:
 
     kind: ClassVar[str]
 
+    def __init_subclass__(cls) -> None:
+        """A kind of step has the name of its class."""
+        letters = (f"_{letter.lower()}" if letter.isupper() else letter for letter in cls.__name__)
+        cls.kind = "".join(letters).removeprefix("_")
+
     op: str = field(default="", kw_only=True)
     line: str = field(default="", kw_only=True)
     stream: int = field(default=0, kw_only=True)
 
 
 @record(frozen=True)
-class Constant(Step):
+class HostStep(Step):
+    """Something that needs no more of the device than elements of arrays."""
+
+
+@record(frozen=True)
+class Constant(HostStep):
     """A number."""
 
-    kind = "constant"
-    result: int
+    result: NewNumber
     value: int | float | bool
 
 
 @record(frozen=True)
-class Dim(Step):
+class Dim(HostStep):
     """The size of an array along an axis."""
 
-    kind = "dim"
-    result: int
-    array: int
+    result: NewNumber
+    array: Array
     axis: int
 
 
 @record(frozen=True)
-class Offset(Step):
+class Offset(HostStep):
     """Offset of an array in its memory, in elements."""
 
-    kind = "offset"
-    result: int
-    array: int
+    result: NewNumber
+    array: Device
 
 
 @record(frozen=True)
-class Stride(Step):
+class Stride(HostStep):
     """Distance of neighbours along an axis of an array, in elements."""
 
-    kind = "stride"
-    result: int
-    array: int
+    result: NewNumber
+    array: Device
     axis: int
 
 
 @record(frozen=True)
-class Compute(Step):
+class Compute(HostStep):
     """Arithmetic of `OPERATIONS`; "select" also chooses one of two arrays."""
 
-    kind = "compute"
-    result: int
+    result: New
     operation: str
-    operands: tuple[int, ...]
+    operands: tuple[OfDevice, ...]
 
 
 @record(frozen=True)
 class Allocate(Step):
     """A contiguous array of the device, in stream order; its content is undefined."""
 
-    kind = "allocate"
-    result: int
+    result: NewDevice
     dtype: str
-    sizes: tuple[int, ...]
+    sizes: tuple[Number, ...]
 
 
 @record(frozen=True)
 class Free(Step):
     """Gives the memory of an allocated array back, in stream order, after its last use."""
 
-    kind = "free"
-    array: int
+    array: Device
 
 
 @record(frozen=True)
@@ -122,12 +152,11 @@ class View(Step):
         dtype: NumPy's name; empty for that of `array`.
     """
 
-    kind = "view"
-    result: int
-    array: int
-    offset: int
-    sizes: tuple[int, ...]
-    strides: tuple[int, ...]
+    result: NewDevice
+    array: Device
+    offset: Number
+    sizes: tuple[Number, ...]
+    strides: tuple[Number, ...]
     dtype: str = ""
 
 
@@ -146,11 +175,10 @@ class Launch(Step):
         cooperative: whether all blocks have to run at the same time, for barriers of the grid.
     """
 
-    kind = "launch"
     kernel: str
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
-    arguments: tuple[int, ...]
+    grid: Sizes
+    block: Sizes
+    arguments: tuple[OfDevice, ...]
     types: tuple[str, ...] = ()
     shared: int = 0
     cooperative: bool = False
@@ -160,27 +188,24 @@ class Launch(Step):
 class Copy(Step):
     """Copies an array of the device to another one of equal dtype and shape, both contiguous."""
 
-    kind = "copy"
-    source: int
-    target: int
+    source: Device
+    target: Device
 
 
 @record(frozen=True)
 class Upload(Step):
     """Copies an array of the host to a new one of the device, to be freed by `Free`."""
 
-    kind = "upload"
-    result: int
-    source: int
+    result: NewDevice
+    source: Host
 
 
 @record(frozen=True)
 class Download(Step):
     """Copies an array of the device to a new one of the host; waits for the stream."""
 
-    kind = "download"
-    result: int
-    source: int
+    result: NewHost
+    source: Device
 
 
 @record(frozen=True)
@@ -194,43 +219,39 @@ class HostCall(Step):
         first_site: number of the manifest's sites that stand before those of the function.
     """
 
-    kind = "host_call"
     function: int
-    arguments: tuple[int, ...]
-    results: tuple[int, ...]
+    arguments: tuple[OfHost, ...]
+    results: tuple[NewHost, ...]
     first_site: int = 0
 
 
 @record(frozen=True)
-class Read(Step):
+class Read(HostStep):
     """An element of an array as number; waits for the stream if the array is on the device."""
 
-    kind = "read"
-    result: int
-    array: int
-    indices: tuple[int, ...] = ()
+    result: NewNumber
+    array: Array
+    indices: tuple[Number, ...] = ()
 
 
 @record(frozen=True)
-class Check(Step):
+class Check(HostStep):
     """Fails with the manifest's site `status - 1` unless a condition holds.
 
     Attributes:
         given, expected: numbers for the message.
     """
 
-    kind = "check"
     status: int
-    condition: int
-    given: int
-    expected: int
+    condition: Number
+    given: Number
+    expected: Number
 
 
 @record(frozen=True)
 class Record(Step):
     """Makes an event of all that the stream has been asked for."""
 
-    kind = "record"
     event: int
 
 
@@ -238,7 +259,6 @@ class Record(Step):
 class Wait(Step):
     """A wait for an event, before later work of the stream."""
 
-    kind = "wait"
     event: int
 
 
@@ -252,41 +272,38 @@ class Block:
 
 
 @record(frozen=True)
-class If(Step):
+class If(HostStep):
     """Runs one of two blocks; its yields become the results."""
 
-    kind = "if"
-    condition: int
+    condition: Number
     then: Block
     otherwise: Block
-    results: tuple[int, ...] = ()
+    results: tuple[New, ...] = ()
 
 
 @record(frozen=True)
-class Loop(Step):
+class Loop(HostStep):
     """Runs a block for each index from `lower` up to, without, `upper`.
 
     The block's arguments are the index and what is carried, its yields what is carried on.
     """
 
-    kind = "loop"
-    lower: int
-    upper: int
-    step: int
-    initial: tuple[int, ...]
+    lower: Number
+    upper: Number
+    step: Number
+    initial: tuple[Held, ...]
     body: Block
-    results: tuple[int, ...] = ()
+    results: tuple[New, ...] = ()
 
 
 @record(frozen=True)
-class While(Step):
+class While(HostStep):
     """Runs `before`, which yields a condition and values; while it holds, `after` on these, then again."""
 
-    kind = "while"
-    initial: tuple[int, ...]
+    initial: tuple[Held, ...]
     before: Block
     after: Block
-    results: tuple[int, ...] = ()
+    results: tuple[New, ...] = ()
 
 
 @record(frozen=True)
@@ -301,10 +318,9 @@ class Product(Step):
         adds: whether it is added to what the array holds, or replaces that.
     """
 
-    kind = "product"
-    left: int
-    right: int
-    target: int
+    left: Device
+    right: Device
+    target: Device
     form: str
     kernels: Block
     short: bool = False
@@ -319,8 +335,7 @@ class Has(Step):
         library: of `graphc_runtime.cuda.libraries.LIBRARIES`.
     """
 
-    kind = "has"
-    result: int
+    result: NewNumber
     library: str
 
 
@@ -335,17 +350,65 @@ class Ask(Step):
         count: register.
     """
 
-    kind = "ask"
     routine: str
-    arrays: tuple[int, ...]
-    numbers: tuple[int, ...]
-    count: int
+    arrays: tuple[Device, ...]
+    numbers: tuple[Number, ...]
+    count: Number
 
 
 STEPS: tuple[type[Step], ...] = (
     *(Constant, Dim, Offset, Stride, Compute, Allocate, Free, View, Launch, Copy, Upload, Download),
     *(HostCall, Read, Check, Record, Wait, If, Loop, While, Product, Has, Ask),
 )
+
+
+@record(frozen=True)
+class StepField:
+    """A field of a step.
+
+    Attributes:
+        name: of the field.
+        type: "register", "str", "bool", "Block", "int" or "int | float | bool".
+        is_many: whether it is a tuple of these.
+        held: what registers in it may hold, no matter what if that is empty.
+        is_new: whether the step writes these registers.
+        default: of the field, or `MISSING`.
+    """
+
+    name: str
+    type: str
+    is_many: bool
+    held: tuple[str, ...]
+    is_new: bool
+    default: object
+
+
+_FIELDS: dict[type[Step], dict[str, StepField]] = {}
+
+
+def fields_of(kind: type[Step]) -> dict[str, StepField]:
+    """The fields of a step, by name."""
+    if kind not in _FIELDS:
+        _FIELDS[kind] = {each.name: _field(each.name, str(each.type), each.default) for each in fields(kind)}
+    return _FIELDS[kind]
+
+
+def _field(name: str, type_: str, default: object) -> StepField:
+    text = type_.replace("Sizes", "tuple[Number, ...]")
+    one = text.removeprefix("tuple[").partition(",")[0]
+    held = _HELD.get(one.removeprefix("New"))
+    shown = one if held is None else "register"
+    return StepField(name, shown, one != text, held or (), one.startswith("New"), default)
+
+
+def registers_of(step: Step, *, are_new: bool) -> list[tuple[int, tuple[str, ...]]]:
+    """Registers that a step reads, or those that it writes, and what they may hold."""
+    found: list[tuple[int, tuple[str, ...]]] = []
+    for each in fields_of(type(step)).values():
+        if each.type == "register" and each.is_new == are_new:
+            value = getattr(step, each.name)
+            found += [(register, each.held) for register in (value if each.is_many else [value])]
+    return found
 
 
 @record(frozen=True)

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from graphc_runtime.cuda import schedule as sc
 from graphc_runtime.cuda.gemm import axes_of
 from graphc_runtime.cuda.libraries import LIBRARIES, ROUTINES
+from graphc_runtime.cuda.schedule import DEVICE, NUMBER
 from graphc_runtime.errors import ArtifactError
 from graphc_runtime.symbols import DTYPES
 
-DEVICE, HOST, NUMBER = "an array of the device", "an array of the host", "a number"
 _ARITY = {"select": 3, "power_of_2": 1}
 
 
@@ -52,98 +52,61 @@ class _Check:
             self._one(step, known)
 
     def _one(self, step: sc.Step, known: dict[int, str]) -> None:
+        """Registers of a step are what its fields say; and what is special about it."""
         if isinstance(step, sc.If | sc.Loop | sc.While):
             self._control(step, known)
-        elif isinstance(step, sc.Constant):
-            self._write(known, step.result, NUMBER)
-        elif isinstance(step, sc.Dim):
-            self._read(known, step.array, DEVICE, HOST)
-            self._write(known, step.result, NUMBER)
-        elif isinstance(step, sc.Offset | sc.Stride):
-            self._read(known, step.array, DEVICE)
-            self._write(known, step.result, NUMBER)
-        elif isinstance(step, sc.Compute):
-            if step.operation not in sc.OPERATIONS or len(step.operands) != _ARITY.get(step.operation, 2):
-                self._fail(f"{len(step.operands)} operands of {step.operation!r:.50}")
-            self._compute(step, known)
-        elif isinstance(step, sc.Allocate):
+            return
+        result = NUMBER
+        if isinstance(step, sc.Compute):
+            result = self._compute(step, known)
+        elif isinstance(step, sc.Allocate) or (isinstance(step, sc.View) and step.dtype):
             self._dtype(step.dtype)
-            self._reads(known, step.sizes, NUMBER)
-            self._write(known, step.result, DEVICE)
-        elif isinstance(step, sc.Free):
-            self._read(known, step.array, DEVICE)
-        elif isinstance(step, sc.View):
-            self._view(step, known)
         elif isinstance(step, sc.Launch):
             self._launch(step, known)
         elif isinstance(step, sc.Product):
             self._product(step, known)
         elif isinstance(step, sc.Has | sc.Ask):
-            self._library(step, known)
-        else:
-            self._rest(step, known)
+            self._library(step)
+        elif isinstance(step, sc.HostCall) and not 0 <= step.function < self._schedule.functions:
+            self._fail(f"function {step.function} of {self._schedule.functions}")
+        elif isinstance(step, sc.Record | sc.Wait) and not 0 <= step.event < self._schedule.events:
+            self._fail(f"event {step.event} of {self._schedule.events}")
+        if isinstance(step, sc.View) and len(step.sizes) != len(step.strides):
+            self._fail(f"{len(step.sizes)} sizes and {len(step.strides)} strides")
+        for register, held in sc.registers_of(step, are_new=False):
+            self._read(known, register, *held)
+        for register, held in sc.registers_of(step, are_new=True):
+            self._write(known, register, held[0] if held else result)
 
-    def _compute(self, step: sc.Compute, known: dict[int, str]) -> None:
-        operands, kind = step.operands, NUMBER
+    def _compute(self, step: sc.Compute, known: dict[int, str]) -> str:
+        """Kind of the result."""
+        operands = step.operands
+        if step.operation not in sc.OPERATIONS or len(operands) != _ARITY.get(step.operation, 2):
+            self._fail(f"{len(operands)} operands of {step.operation!r:.50}")
+        kind = NUMBER
         if step.operation == "select":
             kind = self._read(known, operands[1], NUMBER, DEVICE)
             self._read(known, operands[2], kind)
             operands = operands[:1]
-        self._reads(known, operands, NUMBER)
-        self._write(known, step.result, kind)
-
-    def _rest(self, step: sc.Step, known: dict[int, str]) -> None:
-        if isinstance(step, sc.Copy):
-            self._reads(known, (step.source, step.target), DEVICE)
-        elif isinstance(step, sc.Upload):
-            self._read(known, step.source, HOST)
-            self._write(known, step.result, DEVICE)
-        elif isinstance(step, sc.Download):
-            self._read(known, step.source, DEVICE)
-            self._write(known, step.result, HOST)
-        elif isinstance(step, sc.HostCall):
-            if not 0 <= step.function < self._schedule.functions:
-                self._fail(f"function {step.function} of {self._schedule.functions}")
-            self._reads(known, step.arguments, HOST, NUMBER)
-            for result in step.results:
-                self._write(known, result, HOST)
-        elif isinstance(step, sc.Read):
-            self._read(known, step.array, DEVICE, HOST)
-            self._reads(known, step.indices, NUMBER)
-            self._write(known, step.result, NUMBER)
-        elif isinstance(step, sc.Check):
-            self._reads(known, (step.condition, step.given, step.expected), NUMBER)
-        elif isinstance(step, sc.Record | sc.Wait) and not 0 <= step.event < self._schedule.events:
-            self._fail(f"event {step.event} of {self._schedule.events}")
-
-    def _view(self, step: sc.View, known: dict[int, str]) -> None:
-        if step.dtype:
-            self._dtype(step.dtype)
-        if len(step.sizes) != len(step.strides):
-            self._fail(f"{len(step.sizes)} sizes and {len(step.strides)} strides")
-        self._read(known, step.array, DEVICE)
-        self._reads(known, (step.offset, *step.sizes, *step.strides), NUMBER)
-        self._write(known, step.result, DEVICE)
+        for operand in operands:
+            self._read(known, operand, NUMBER)
+        return kind
 
     def _launch(self, step: sc.Launch, known: dict[int, str]) -> None:
         if len(step.grid) != 3 or len(step.block) != 3:
             self._fail("a grid or a block that has not three sizes")
         if step.types and len(step.types) != len(step.arguments):
             self._fail(f"{len(step.types)} types of {len(step.arguments)} arguments")
-        self._reads(known, (*step.grid, *step.block), NUMBER)
-        for i, argument in enumerate(step.arguments):
-            if step.types and step.types[i]:
-                self._dtype(step.types[i])
-                self._read(known, argument, NUMBER)
-            else:
-                self._read(known, argument, *((DEVICE,) if step.types else (DEVICE, NUMBER)))
+        for kind, argument in zip(step.types, step.arguments, strict=False):
+            if kind:
+                self._dtype(kind)
+            self._read(known, argument, NUMBER if kind else DEVICE)
 
     def _product(self, step: sc.Product, known: dict[int, str]) -> None:
         try:
             axes_of(step.form)
         except ValueError as error:
             self._fail(str(error))
-        self._reads(known, (step.left, step.right, step.target), DEVICE)
         if not step.kernels.steps or any(type(inner) is not sc.Launch for inner in step.kernels.steps):
             self._fail("what does the same is not only launches")
         if self._body(step.kernels, known, ()):
@@ -151,29 +114,26 @@ class _Check:
         if any(inner.stream != step.stream for inner in step.kernels.steps):
             self._fail("its launches are in another stream")
 
-    def _library(self, step: sc.Has | sc.Ask, known: dict[int, str]) -> None:
+    def _library(self, step: sc.Has | sc.Ask) -> None:
         if isinstance(step, sc.Has):
             if step.library not in LIBRARIES:
                 self._fail(f"the library {step.library!r:.50}")
-            self._write(known, step.result, NUMBER)
             return
         routine = ROUTINES.get(step.routine)
         if routine is None:
             self._fail(f"the routine {step.routine!r:.50}")
         elif (len(step.arrays), len(step.numbers)) != (len(routine.arrays), len(routine.numbers)):
             self._fail(f"{len(step.arrays)} arrays and {len(step.numbers)} numbers for {step.routine}")
-        self._reads(known, step.arrays, DEVICE)
-        self._reads(known, (*step.numbers, step.count), NUMBER)
 
     def _control(self, step: sc.If | sc.Loop | sc.While, known: dict[int, str]) -> None:
+        for register, held in sc.registers_of(step, are_new=False):
+            self._read(known, register, *held)
         if isinstance(step, sc.If):
-            self._read(known, step.condition, NUMBER)
             found = [self._body(block, known, ()) for block in (step.then, step.otherwise)]
             if found[0] != found[1]:
                 self._fail("its blocks yield different things")
             kinds = found[0]
         elif isinstance(step, sc.Loop):
-            self._reads(known, (step.lower, step.upper, step.step), NUMBER)
             kinds = [self._read(known, register) for register in step.initial]
             if self._body(step.body, known, (NUMBER, *kinds)) != kinds:
                 self._fail("its body yields other things than it is given")
@@ -197,10 +157,6 @@ class _Check:
             self._write(inner, register, kind)
         self._block(block.steps, inner)
         return [self._read(inner, register) for register in block.yields]
-
-    def _reads(self, known: dict[int, str], registers: Sequence[int], *kinds: str) -> None:
-        for register in registers:
-            self._read(known, register, *kinds)
 
     def _read(self, known: dict[int, str], register: int, *kinds: str) -> str:
         found = known.get(register)

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, fields
+from dataclasses import MISSING
+from functools import partial
 from typing import TypeVar
 
 from graphc_runtime.cuda import schedule as sc
@@ -66,13 +67,13 @@ def _plain_program(program: sc.Program) -> Json:
 
 def _plain(step: sc.Step) -> Json:
     raw: Json = {"kind": step.kind}
-    for field in fields(step):
-        value = getattr(step, field.name)
+    for name, field in sc.fields_of(type(step)).items():
+        value = getattr(step, name)
         if isinstance(value, sc.Block):
             steps = [_plain(inner) for inner in value.steps]
             value = {"arguments": value.arguments, "steps": steps, "yields": value.yields}
         if field.default is MISSING or value != field.default:
-            raw[field.name] = value
+            raw[name] = value
     return raw
 
 
@@ -86,22 +87,22 @@ def _program(raw: object) -> sc.Program:
 
 def _step(raw: object, depth: int = 0) -> sc.Step:
     item = dict(_dict(raw))
-    make: Callable[..., sc.Step] = _STEPS[_text(item.pop("kind"))]
+    kind = _text(item.pop("kind"))
+    make: Callable[..., sc.Step] = _STEPS[kind]
     if depth > _MAX_DEPTH:
         raise ArtifactError("steps are nested too deeply")
-    found: dict[str, object] = {}
+    known, found = sc.fields_of(_STEPS[kind]), dict[str, object]()
     for key, value in item.items():
-        if key in _BLOCKS:
-            found[key] = _block(value, depth)
-        else:
-            found[key] = _READERS.get(key, _count)(value)
+        field = known[key]
+        read = partial(_block, depth=depth) if field.type == "Block" else _READERS[field.type]
+        found[key] = _each(value, read) if field.is_many else read(value)
     return make(**found)
 
 
 def _block(raw: object, depth: int) -> sc.Block:
     item = _dict(raw)
     steps = tuple(_step(inner, depth + 1) for inner in _list(item["steps"]))
-    return sc.Block(_counts(item["arguments"]), steps, _counts(item["yields"]))
+    return sc.Block(_each(item["arguments"], _count), steps, _each(item["yields"], _count))
 
 
 def _number(raw: object) -> int | float | bool:
@@ -128,14 +129,6 @@ def _count(raw: object) -> int:
     return raw
 
 
-def _counts(raw: object) -> tuple[int, ...]:
-    return _each(raw, _count)
-
-
-def _texts(raw: object) -> tuple[str, ...]:
-    return _each(raw, _text)
-
-
 def _each(raw: object, read: Callable[[object], _Item]) -> tuple[_Item, ...]:
     return tuple(read(item) for item in _list(raw))
 
@@ -152,14 +145,9 @@ def _dict(raw: object) -> Mapping[str, object]:
     return raw
 
 
-_BLOCKS = frozenset(("then", "otherwise", "body", "before", "after", "kernels"))
 _READERS: dict[str, Callable[[object], object]] = {
-    "value": _number,
-    **dict.fromkeys(("cooperative", "short", "adds"), _truth),
-    "types": _texts,
-    **dict.fromkeys(("op", "line", "operation", "dtype", "kernel", "form", "library", "routine"), _text),
-    **dict.fromkeys(
-        "operands sizes strides grid block arguments results indices initial arrays numbers".split(),
-        _counts,
-    ),
+    **dict.fromkeys(("register", "int"), _count),
+    "str": _text,
+    "bool": _truth,
+    "int | float | bool": _number,
 }

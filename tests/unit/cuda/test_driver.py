@@ -18,7 +18,7 @@ from graphc_runtime.cuda.array import DeviceArray, upload
 from graphc_runtime.cuda.asks import AskCopy, AskLaunch, Place
 from graphc_runtime.cuda.calls import FUNCTIONS, LibraryCalls
 from graphc_runtime.cuda.cuda_driver import CudaDriver
-from graphc_runtime.cuda.driver import NOTHING, DeviceMemoryError, DriverError, NoDeviceError
+from graphc_runtime.cuda.driver import NOTHING, DeviceMemoryError, DriverError, KernelLaunch, NoDeviceError
 from graphc_runtime.cuda.prepared import Records
 
 
@@ -118,8 +118,8 @@ def launch(driver, x, y, *, block=4, cooperative=False, shared=0):
     values = [0.5, 4.0, -2]
     for array in (x, y):
         values += [array.memory.address] * 2 + [array.offset, *array.shape, *array.strides]
-    sizes = (1, 2, 3), (block, 5, 6)
-    driver.launch(function, *sizes, types, values, driver.main_stream, shared=shared, cooperative=cooperative)
+    asked = KernelLaunch(function, (1, 2, 3), (block, 5, 6), types, shared, cooperative)
+    driver.launch(asked, values, driver.main_stream)
     driver.unload(module)
 
 
@@ -151,8 +151,8 @@ def asks(driver, *, block=4, cooperative=False):
     types = ("float32", "float64", "int8", *["pointer", "pointer", "int64", "int64", "int64"] * 2)
     step = sc.Launch("axpy", (0, 0, 0), (0, 0, 0), (), op="Add", line="model.py:3")
     values = (0.5, 1.0, 1, *arrays[0], *arrays[1])
-    launched = AskLaunch(step, function, (1, 2, 3), (block, 5, 6), types, values, 0, cooperative)
-    return launched, AskCopy(sc.Copy(0, 1), Place(2), Place(3), 8)
+    launched = KernelLaunch(function, (1, 2, 3), (block, 5, 6), types, 0, cooperative)
+    return AskLaunch(step, launched, values), AskCopy(sc.Copy(0, 1), Place(2), Place(3), 8)
 
 
 @pytest.mark.parametrize("cooperative, is_native", [(False, True), (True, True), (False, False)])
@@ -216,7 +216,9 @@ def test_errors_of_prepared_calls(driver, monkeypatch, is_native):
         with pytest.raises(DriverError, match=expected):
             ask([x.address] * 4)
     with pytest.raises(DriverError, match="no arguments of type float8"):
-        wrong = dataclasses.replace(asks(driver)[0], types=("float8",), values=(0.0,))
+        asked = asks(driver)[0]
+        launched = dataclasses.replace(asked.launch, types=("float8",))
+        wrong = dataclasses.replace(asked, launch=launched, values=(0.0,))
         driver.prepare([wrong], 1, driver.main_stream)([0])
     assert x.get().tolist() == [1.0] * 4
 

@@ -13,6 +13,7 @@ import pytest
 from graphc.function.types import Function
 from graphc_runtime.cuda import executable
 from graphc_runtime.cuda.array import DeviceArray
+from graphc_runtime.cuda.driver import KernelLaunch
 from graphc_runtime.cuda.libraries import Asked
 from graphc_tools.gpu.kernels import Kernels
 from graphc_tools.gpu.simulated import SimulatedDriver
@@ -63,11 +64,9 @@ def asked(
     """
     found: list[tuple[object, ...]] = []
 
-    def launch(
-        function: int, grid: object, block: object, types: Sequence[str], values: Sequence[float], *rest: int
-    ) -> None:
-        pairs = [(kind, value) for kind, value in zip(types, values, strict=True)]
-        found.append((function, grid, block, *pairs))
+    def launch(asked: KernelLaunch, values: Sequence[float], stream: int) -> None:
+        pairs = [(kind, value) for kind, value in zip(asked.types, values, strict=True)]
+        found.append((asked.function, asked.grid, asked.block, *pairs))
 
     def copy(target: int, source: int, nbytes: int, stream: int) -> None:
         found.append(("copy", ("pointer", target), ("pointer", source), nbytes))
@@ -77,7 +76,7 @@ def asked(
 
     with monkeypatch.context() as patch:
         patch.setattr(driver, "ask", ask)
-        patch.setattr(driver, "launch", lambda *arguments, **options: launch(*arguments[:5]))
+        patch.setattr(driver, "launch", launch)
         patch.setattr(driver, "copy", copy)
         arrays = [*given, *call()]
     names = {array.memory.address: number for number, array in enumerate(arrays)}

@@ -113,9 +113,9 @@ def test_no_block_alone_works_on_a_large_array(monkeypatch):
     blocks = []
     launch = driver.launch
 
-    def seen(function, grid, block, types, values, stream, **options):
-        blocks.append((driver._functions[function], grid))
-        launch(function, grid, block, types, values, stream, **options)
+    def seen(asked, values, stream):
+        blocks.append((driver._functions[asked.function], asked.grid))
+        launch(asked, values, stream)
 
     monkeypatch.setattr(driver, "launch", seen)
     found = f(value)[1].get()
@@ -134,7 +134,7 @@ def test_blocks_of_columns_fill_the_device(monkeypatch, shape):
     monkeypatch.setattr(
         driver,
         "launch",
-        lambda function, grid, *rest, **options: grids.append((driver._functions[function], grid)),
+        lambda asked, values, stream: grids.append((driver._functions[asked.function], asked.grid)),
     )
     f(np.zeros(shape, "int8"))
     blocks = math.prod(next(grid for name, grid in grids if name.startswith("columns")))
@@ -270,16 +270,16 @@ def test_no_class_of_kernels_has_one_block_for_a_large_array(monkeypatch, name):
     driver, launches = device_for(monkeypatch, f), []
     launch = driver.launch
 
-    def seen(function, grid, block, types, values, stream, **options):
-        pairs = list(zip(types, values, strict=True))
+    def seen(asked, values, stream):
+        pairs = list(zip(asked.types, values, strict=True))
         # Of an array there are two addresses, the offset and the size.
         sizes = [
             pairs[at + 3][1]
             for at, pair in enumerate(pairs[:-3])
             if pair[0] == pairs[at + 1][0] == "pointer" and pairs[at + 3][0] == "int64"
         ]
-        launches.append((driver._functions[function], grid, sizes))
-        launch(function, grid, block, types, values, stream, **options)
+        launches.append((driver._functions[asked.function], asked.grid, sizes))
+        launch(asked, values, stream)
 
     monkeypatch.setattr(driver, "launch", seen)
     value = np.random.default_rng(0).normal(size=size).astype("float32")

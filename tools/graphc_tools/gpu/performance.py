@@ -27,6 +27,7 @@ import numpy as np
 from graphc.passes.gpu._kernel import H200, Machine
 from graphc_runtime.cuda.array import DeviceArray
 from graphc_runtime.cuda.array import Memory as DeviceMemory
+from graphc_runtime.cuda.driver import KernelLaunch
 from graphc_tools.gpu.interpreter import Kernel
 from graphc_tools.gpu.memory import WARP, Access, Memory, Region
 from graphc_tools.gpu.simulated import SimulatedDriver
@@ -160,20 +161,9 @@ class _Recorder(SimulatedDriver):
     def download(self, array: np.ndarray, address: int, stream: int) -> None:
         array[...] = 0
 
-    def launch(
-        self,
-        function: int,
-        grid: tuple[int, int, int],
-        block: tuple[int, int, int],
-        types: Sequence[str],
-        values: Sequence[int | float],
-        stream: int,
-        *,
-        shared: int = 0,
-        cooperative: bool = False,
-    ) -> None:
-        super().launch(function, grid, block, types, values, stream, shared=shared, cooperative=cooperative)
-        self.asked.append(Launch(self.launches[-1], grid, block, tuple(values), shared))
+    def launch(self, asked: KernelLaunch, values: Sequence[int | float], stream: int) -> None:
+        super().launch(asked, values, stream)
+        self.asked.append(Launch(self.launches[-1], asked.grid, asked.block, tuple(values), asked.shared))
 
 
 def launches(

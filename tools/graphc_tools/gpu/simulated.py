@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from graphc_runtime.cuda.asks import Ask, Prepared, ask_all
-from graphc_runtime.cuda.driver import NOTHING, DeviceMemoryError, DriverError
+from graphc_runtime.cuda.driver import NOTHING, DeviceMemoryError, DriverError, KernelLaunch
 from graphc_runtime.cuda.gemm import Gemm
 from graphc_runtime.cuda.libraries import LIBRARIES, Asked, Request, can_be_captured, library_of
 from graphc_tools.gpu import simulated_libraries
@@ -206,29 +206,18 @@ class SimulatedDriver:
         self.transfers.append(Transfer("copy", nbytes))
         self._ask(stream, lambda: self._write(target, self._read(source, nbytes)), "copy")
 
-    def launch(
-        self,
-        function: int,
-        grid: tuple[int, int, int],
-        block: tuple[int, int, int],
-        types: Sequence[str],
-        values: Sequence[int | float],
-        stream: int,
-        *,
-        shared: int = 0,
-        cooperative: bool = False,
-    ) -> None:
-        name = self._functions.get(function)
+    def launch(self, asked: KernelLaunch, values: Sequence[int | float], stream: int) -> None:
+        name = self._functions.get(asked.function)
         if name is None:
-            raise DriverError(f"invalid handle {function}", 400, "cuLaunchKernel")
+            raise DriverError(f"invalid handle {asked.function}", 400, "cuLaunchKernel")
         kernel = self._kernels[name]
         wanted = kernel.parameter_types()
-        if list(types) != wanted:
-            raise LaunchError(f"kernel {name} takes {wanted}, given {list(types)}")
-        for kind, value in zip(types, values, strict=True):
+        if list(asked.types) != wanted:
+            raise LaunchError(f"kernel {name} takes {wanted}, given {list(asked.types)}")
+        for kind, value in zip(wanted, values, strict=True):
             if kind == "pointer" and int(value) not in self._live and not self._is_inside(int(value)):
                 raise LaunchError(f"kernel {name} is given the address {int(value):#x}, where nothing lives")
-        arguments = list(values)
+        grid, block, arguments, shared = asked.grid, asked.block, list(values), asked.shared
         kernel.check(grid, block, arguments, shared)
         self.launches.append(name)
         self._ask(stream, lambda: kernel.run(grid, block, arguments, self._memory, shared), name)

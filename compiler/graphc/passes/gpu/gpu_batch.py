@@ -254,7 +254,7 @@ def _axis_before(view: ir.Operation, axis: int) -> int | None:
 
 
 def _before(loop: BatchLoop, value: ir.Value) -> Code | None:
-    """What computes an index before the loop; None if that cannot be."""
+    """Code that computes an index before the loop; None if that cannot be."""
     if not is_inside(value, loop.op):
         return lambda: value
     if (op := definition(value)) is None:
@@ -274,7 +274,7 @@ def _before(loop: BatchLoop, value: ir.Value) -> Code | None:
 
 
 def size_before(loop: BatchLoop, buffer: ir.Value, axis: int) -> Code | None:
-    """What computes a size of a buffer at the insertion point, which is before the loop; None if that cannot
+    """Code that computes a size of a buffer at the insertion point, before the loop; None if that cannot
     be.
     """
     found = _size(loop, buffer, axis)
