@@ -271,7 +271,7 @@ CHAINS = [
     "log(exps and numbers)", "log(mixture)", "log(mixed)", "log(weighted)", "log(-y * exp + exp)", "log(sum)",
     "log(weighted sum)", "log(mean)", "log(share)", "share", "log1p(exp twice)", "log((y * exp) ** 2)",
     "log(softplus)", "log(-log(sigmoid))", "cloglog", "log(expm1(exp))", "log(tanh * exp)", "log(cosh)",
-    "log(sinh)", "density / tail", "exp / squared sum", "tail * sum",
+    "log(sinh)", "log(i0)", "log(iv)", "i1 / i0", "density / tail", "exp / squared sum", "tail * sum",
 ]  # fmt: skip
 
 

@@ -12,7 +12,8 @@ import pytensor.tensor as pt
 import pytest
 from models import MODELS
 from pymc.blocking import DictToArrayBijection
-from scipy.special import expit, logsumexp, softmax
+from pymc.pytensorf import rewrite_pregrad
+from scipy.special import expit, ive, logsumexp, softmax
 
 import graphc
 import graphc.interop.pytensor
@@ -32,6 +33,11 @@ def forward(rows, transitions):
     return pt.logsumexp(alphas[-1])
 
 
+def equal_rows(x, y):
+    """PyMC's rewrites before a gradient leave one exponential for all rows."""
+    return rewrite_pregrad((pt.logsumexp(x[0] + pt.zeros_like(y), axis=1) * y[:, 0]).sum())
+
+
 FLAT = np.full((4, 4), -np.log(4))  # all states follow all with the same probability
 # Each cost, and its gradient by x.
 COSTS = {
@@ -43,6 +49,11 @@ COSTS = {
     "three terms": (pt.logaddexp(X, Y, 2 * Y).sum(),
                     lambda x, y: np.exp(x - logsumexp([x, y, 2 * y], axis=0))),
     "one and another": (pt.log1p(pt.exp(X)).sum(), lambda x, y: expit(x)),
+    "equal rows": (equal_rows(X, Y), lambda x, y: np.outer([1, 0, 0], y[:, 0].sum() * softmax(x[0]))),
+    "Bessel functions": (
+        (pt.log(pt.i0(X)) + Y * pt.log(pt.iv(2.5, abs(X)))).sum(),
+        lambda x, y: ive(1, x) / ive(0, x) + y * np.sign(x) * (
+            ive(1.5, abs(x)) + ive(3.5, abs(x))) / ive(2.5, abs(x)) / 2),
     "rows in a loop": (
         pytensor.map(lambda row: pt.logsumexp(row), X, return_updates=False).sum(), lambda x, y: softmax(x, axis=1)),
     "recurrence": (forward(X, FLAT), lambda x, y: softmax(x, axis=1)),

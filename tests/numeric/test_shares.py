@@ -36,6 +36,13 @@ def in_loop(x, g):
     )
 
 
+def of_equal_rows(u, y, g):
+    """The slopes of rows that are one, together."""
+    e = pt.exp(u)
+    rows = pt.second(y, g[:, None] / pt.second(y, e).sum(axis=1, keepdims=True))
+    return e * rows.sum(axis=0)
+
+
 # Each expression, and its value.
 FORMS = {
     "columns": (spread(X, G, 0), lambda x, y, g: g * softmax(x, axis=0)),
@@ -53,6 +60,16 @@ FORMS = {
     "three terms": (
         pt.exp(X) * G / (1 + pt.exp(Y) + pt.exp(X)),
         lambda x, y, g: g * np.exp(x - logsumexp([x, y, 0 * x], axis=0))),
+    "equal rows": (of_equal_rows(X[0], Y, G), lambda x, y, g: g.sum() * softmax(x[0])),
+    "equal rows in a loop": (
+        graphc.scan(of_equal_rows, X, non_sequences=[Y, abs(G)], return_updates=False),
+        lambda x, y, g: abs(g).sum() * softmax(x, axis=1)),
+    "slopes of equal rows": (
+        graphc.grad((of_equal_rows(X[0], Y, G) * G).sum(), X)[0],
+        lambda x, y, g: g.sum() * softmax(x[0]) * (g - softmax(x[0]) @ g)),
+    "equal terms": (
+        pt.exp(G[0] + X.sum()) * (1 / (pt.exp(G[0] + X.sum()) + pt.exp(Y))).sum(axis=0),
+        lambda x, y, g: expit(g[0] + x.sum() - y).sum(axis=0)),
     "one and another": (pt.exp(X) * (G / (1 + pt.exp(X))), lambda x, y, g: g * expit(x)),
 }  # fmt: skip
 

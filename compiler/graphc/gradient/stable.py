@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence, Set
-from dataclasses import field
 
 import numpy as np
 
@@ -45,19 +44,6 @@ class Stable:
     roots: list[Variable]
     between: list[Variable]
     sums: ExpSum | None = None
-
-
-@record()
-class _Search:
-    """State of the search that takes an expression apart."""
-
-    roots: list[Variable] = field(default_factory=list)
-    between: list[Variable] = field(default_factory=list)
-
-    def root(self, v: Variable) -> Variable:
-        if not isinstance(v, Constant) and v not in self.roots:
-            self.roots.append(v)
-        return v
 
 
 def stable_form(node: Apply, kept: Set[Variable]) -> Stable | None:
@@ -121,32 +107,6 @@ def _name(node: Apply | None) -> str | None:
 def _operands(v: Variable, name: str) -> list[Variable] | None:
     """Operands of the elementwise function that made ``v``, if one did."""
     return v.owner.inputs if v.owner is not None and _name(v.owner) == name else None
-
-
-def _through_views(v: Variable) -> tuple[Variable, list[Apply]]:
-    """The variable of which ``v`` is a rearrangement and its steps, innermost last."""
-    views = []
-    while v.owner is not None and isinstance(v.owner.op, DimShuffle):
-        views.append(v.owner)
-        v = v.owner.inputs[0]
-    return v, views
-
-
-def _is_shifted(x: Variable) -> bool:
-    """True if a maximum has been subtracted from ``x``: its exponentials do not overflow."""
-    parts = _operands(x, "sub")
-    if parts is None:
-        return False
-    m = parts[1]
-    while m.owner is not None:
-        if isinstance(m.owner.op, Reduce):
-            return m.owner.op.kind == "max"
-        guard = _name(m.owner) == "switch"
-        if not (guard or isinstance(m.owner.op, DimShuffle | ZeroGrad)):
-            return False
-        # Of a guarded maximum one side is a constant.
-        m = next((v for v in m.owner.inputs[guard:] if not isinstance(v, Constant)), m.owner.inputs[0])
-    return False
 
 
 class _Graph:
@@ -257,18 +217,13 @@ _FLOATS = frozenset(("float16", "float32", "float64"))
 
 
 def _logarithm(graph: _Graph, node: Apply) -> Stable | None:
-    name = _name(node)
-    rules: Rules[Variable] = Rules(graph)
-    form = rules.log1p(node.inputs[0]) if name == "log1p" else rules.log(node.inputs[0])
+    name, rules = _name(node), Rules(graph)
+    rule = {"log1p": rules.log1p, "log1mexp": rules.log1mexp}.get(name or "", rules.log)
+    form = rule(node.inputs[0])
     if form is None:
         return None
-    value = form.log if name in ("log", "log1p") else form.log / math.log(2 if name == "log2" else 10)
-    return _stable(value, form.roots, form.between)
-
-
-def _difference(graph: _Graph, node: Apply) -> Stable | None:
-    form = Rules(graph).log1mexp(node.inputs[0])
-    return None if form is None else _stable(form.log, form.roots, form.between)
+    base = {"log2": 2, "log10": 10}.get(name or "")
+    return _stable(form.log if base is None else form.log / math.log(base), form.roots, form.between)
 
 
 def _inverse(graph: _Graph, node: Apply) -> Stable | None:
@@ -284,14 +239,17 @@ def _power(graph: _Graph, node: Apply) -> Stable | None:
 
 
 def _multiplied(graph: _Graph, node: Apply) -> Stable | None:
-    search, name = _Search(), _name(node)
-    value = (
-        _quotient(search, node) if name == "true_div" else _product(search, node) if name == "mul" else None
-    )
-    if value is not None:
-        return _stable(value, search.roots, search.between)
-    found = Rules(graph, derived=True).product(node.outputs[0])
-    return None if found is None else _stable(found.value, found.roots, found.between, node.outputs[0])
+    for a, b in zip(node.inputs, node.inputs[::-1], strict=True):
+        # exp(x) / sum(exp(x)), or exp(x) times w / sum(exp(x)).
+        over = node.inputs if _name(node) == "true_div" else _operands(b, "true_div") or [a, a]
+        found, x = sum_of_exp(over[1]), _operands(a, "exp")
+        if x and found and found.x is x[0] and found.keeps_axes and not found.shifted:
+            share = Softmax(found.axes, guarded=True)(found.x)
+            value = share if over is node.inputs else over[0] * share
+            roots = [found.x] if over is node.inputs else [over[0], found.x]
+            return _stable(value, roots, [a, b, *found.between])
+    made = Rules(graph, derived=True).product(node.outputs[0])
+    return None if made is None else _stable(made.value, made.roots, made.between, node.outputs[0])
 
 
 def _stable(
@@ -301,33 +259,8 @@ def _stable(
     return Stable(value, list(distinct), [v for v in dict.fromkeys(between) if v is not itself])
 
 
-def _quotient(search: _Search, node: Apply) -> Variable | None:
-    """exp(x) / sum(exp(x))."""
-    a, b = node.inputs
-    found = sum_of_exp(b)
-    x = _operands(a, "exp")
-    if found is not None and x is not None and found.x is x[0] and found.keeps_axes and not found.shifted:
-        search.between += [a, *found.between]
-        return Softmax(found.axes, guarded=True)(search.root(found.x))
-    return None
-
-
-def _product(search: _Search, node: Apply) -> Variable | None:
-    """exp(x) * (w / sum(exp(x)))."""
-    for a, b in (node.inputs, node.inputs[::-1]):
-        x, quotient = _operands(a, "exp"), _operands(b, "true_div")
-        if quotient is None or x is None:
-            continue
-        found = sum_of_exp(quotient[1])
-        if found is not None and found.x is x[0] and found.keeps_axes and not found.shifted:
-            search.between += [a, b, *found.between]
-            return search.root(quotient[0]) * Softmax(found.axes, guarded=True)(search.root(found.x))
-    return None
-
-
 _RULES: dict[str, Callable[[_Graph, Apply], Stable | None]] = {
-    **dict.fromkeys(("log", "log1p", "log2", "log10"), _logarithm),
-    "log1mexp": _difference,
+    **dict.fromkeys(("log", "log1p", "log2", "log10", "log1mexp"), _logarithm),
     **dict.fromkeys(INVERSES, _inverse),
     **dict.fromkeys(("pow", "sqr", "sqrt", "prod"), _power),
     **dict.fromkeys(("mul", "true_div", "reciprocal"), _multiplied),
@@ -359,7 +292,10 @@ class ExpSum:
 
 def sum_of_exp(v: Variable) -> ExpSum | None:
     """The parts of a sum of exponentials."""
-    total, views = _through_views(v)
+    total, views = v, []
+    while total.owner is not None and isinstance(total.owner.op, DimShuffle):
+        views.append(total.owner)
+        total = total.owner.inputs[0]
     if total.owner is None or not isinstance(total.owner.op, Reduce) or total.owner.op.kind != "sum":
         return None
     e = total.owner.inputs[0]
@@ -371,4 +307,4 @@ def sum_of_exp(v: Variable) -> ExpSum | None:
     order = tuple("x" if axis in axes else next(kept) for axis in range(ndim))
     put_back = [getattr(view.op, "new_order", None) for view in views] == ([order] if axes else [])
     between = [*(view.outputs[0] for view in views), total, e]
-    return ExpSum(x[0], axes, views, between, _is_shifted(x[0]), put_back)
+    return ExpSum(x[0], axes, views, between, Rules(_Graph()).is_shifted(x[0]), put_back)

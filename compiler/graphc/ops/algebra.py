@@ -111,6 +111,8 @@ class Expressions(Generic[V]):
 
     def __init__(self, algebra: Algebra[V]) -> None:
         self.algebra = algebra
+        # Factors that were moved, and what they are in the graph, where derivatives go on.
+        self._origins: dict[V, V] = {}
 
     def _made(self, name: str, *operands: V) -> V:
         return self.algebra.apply(name, *operands)
@@ -185,6 +187,33 @@ class Expressions(Generic[V]):
                 return [], (), True
         return found, tuple(between), positive
 
+    def _unmoved(self, v: V) -> tuple[V, list[V]]:
+        """The value that has the elements of another one, and what moves them, outermost first."""
+        moves: list[V] = []
+        name, operands = self.algebra.made_by(v)
+        while name == "second" or (name == "select" and len(operands) == 1):
+            moves.append(v)
+            v = operands[name == "second"]
+            name, operands = self.algebra.made_by(v)
+        return v, moves
+
+    def _moved_again(self, moves: Sequence[V], w: V) -> V:
+        """Other elements moved as those that a value has."""
+        origin = self._origins.setdefault(w, w)
+        for move in reversed(moves):
+            name, operands = self.algebra.made_by(move)
+            if name == "select":
+                w = self._spread(operands[0], w)
+                self._origins[w] = origin
+            w = self.algebra.again(move, [w]) if name == "select" else self._made("second", operands[0], w)
+            self._origins[w] = origin
+        return w
+
+    def _spread(self, v: V, w: V) -> V:
+        """An operand in the shape of what it is an operand of."""
+        sizes = zip(self.algebra.shape(v), self.algebra.shape(w), strict=True)
+        return self._made("second", v, w) if any(n == 1 != m for m, n in sizes) else w
+
     def _multiplied(self, factors: list[V]) -> V:
         return reduce(lambda x, y: self._made("mul", x, y), factors)
 
@@ -200,7 +229,7 @@ class Expressions(Generic[V]):
             value = self._made("reciprocal", self._multiplied(below))
         return value if positive else self.negative(value)
 
-    def _is_shifted(self, x: V) -> bool:
+    def is_shifted(self, x: V) -> bool:
         """True if a maximum has been subtracted from ``x``: its exponential does not overflow."""
         name, operands = self.algebra.made_by(x)
         if name == "minimum":

@@ -416,6 +416,12 @@ class Logarithms(Expressions[V]):
         root = self._root(v)
         if root is not None:
             return self._scaled_square(v, root)
+        inside, moves = self._unmoved(v)
+        part = self._scaled(inside) if moves else None
+        if part is not None:
+            factor, form = part
+            form = form._replace(log=self._moved_again(moves, form.log), between=(*form.between, *moves))
+            return None if factor is None else self._moved_again(moves, factor), form
         factors, between, positive = self._factors(v)
         forms, plain = self._sorted(factors, only_sure=True)
         if not plain or not any(form.gained for form, _ in forms):
@@ -626,7 +632,7 @@ class Logarithms(Expressions[V]):
     def _of_unary(self, v: V, x: V) -> Form[V]:
         name, _ = self.algebra.made_by(v)
         rule, sure = _LOGS[name]
-        return Form(rule(self, x), sure, shifted=name == "exp" and self._is_shifted(x), roots=(x,))
+        return Form(rule(self, x), sure, shifted=name == "exp" and self.is_shifted(x), roots=(x,))
 
     def _of_bessel(self, v: V, order: V, x: V) -> Form[V]:
         name, _ = self.algebra.made_by(v)
@@ -665,9 +671,6 @@ class Logarithms(Expressions[V]):
         form = self.form(x)
         return form if form is not None and form.sure else None
 
-    def _of_copy(self, v: V, *operands: V) -> Form[V] | None:
-        return self._sure(operands[0])
-
     def _of_cast(self, v: V, x: V) -> Form[V] | None:
         form = self.form(x)
         return None if form is None else form._replace(log=self.algebra.again(v, [form.log]))
@@ -678,13 +681,8 @@ class Logarithms(Expressions[V]):
 
     def _of_extreme(self, v: V, *operands: V) -> Form[V] | None:
         """Logarithms are in the order of what they are of."""
-        forms: list[Form[V]] = []
-        for x in operands:
-            form = self._sure(x)
-            if form is None:
-                return None
-            forms.append(form)
-        if not any(form.gained for form in forms):
+        forms = [form for form in map(self._sure, operands) if form is not None]
+        if len(forms) < len(operands) or not any(form.gained for form in forms):
             return None
         name, _ = self.algebra.made_by(v)
         return self._joined(self._made(name, *(form.log for form in forms)), *forms)
@@ -757,7 +755,7 @@ _RULES: dict[str, _Rule] = {
     **dict.fromkeys(("mul", "true_div", "reciprocal"), Logarithms._of_product),
     **dict.fromkeys(("maximum", "minimum", "clip"), Logarithms._of_extreme),
     **dict.fromkeys(("max", "min"), Logarithms._of_reduced_extreme),
-    "identity": Logarithms._of_copy,
+    "identity": lambda rules, v, x: rules._sure(x),
     "cast": Logarithms._of_cast,
     "second": Logarithms._of_second,
     "pow": Logarithms._of_power,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Generic, NamedTuple, TypeAlias
 
 import numpy as np
@@ -12,6 +13,8 @@ from graphc.ops.logarithms import Logarithms
 
 # What may become one with another factor of a product.
 _MERGED = frozenset(("exp", "expm1", "sigmoid", "pow", "add", "sub", "select"))
+# Those that grow as exp(x), or fall as exp(-x).
+BESSEL = frozenset(("i0", "i1", "iv", "k0", "k1", "kv"))
 # What is small where exponentials are large.
 _TAILS = frozenset(("sigmoid", "erfc", "ndtr"))
 _QUOTIENTS = frozenset(("mul", "true_div", "reciprocal", "neg"))
@@ -53,8 +56,6 @@ class Stable(Logarithms[V]):
         # Exponentials that are quotients: other factors may keep them from overflowing.
         self._quotients: set[V] = set()
         self._magnitudes: dict[V, tuple[Form[V] | None, V | None]] = {}
-        # Factors that were moved here, and what they are in the graph, where derivatives go on.
-        self._origins: dict[V, V] = {}
 
     def product(self, *values: V) -> Product[V] | None:
         """A product whose exponentials, and powers of a base, are one: exp(x) * exp(y) is exp(x + y).
@@ -68,9 +69,10 @@ class Stable(Logarithms[V]):
         found = [self._factors(v) for v in values]
         factors = [part for parts, _, _ in found for part in parts]
         positive = sum(not same for _, _, same in found) % 2 == 0
+        factors, unscaled, scales = self._without_scales(factors)
         kept, gone = self._merged(factors)
-        gone += [v for _, between, _ in found for v in between]
-        share, kept, more = self._shared(kept)
+        gone += [*scales, *(v for _, between, _ in found for v in between)]
+        share, kept, more = self._shared([*kept, *unscaled])
         gone += more
         for i, (w, power, roots) in enumerate(kept if share is None else ()):
             is_sum = power < 0 and not roots and self.algebra.made_by(w)[0] == "add"
@@ -84,6 +86,48 @@ class Stable(Logarithms[V]):
         sources = tuple(self._origins.get(root, root) for w, _, used in kept for root in (used or (w,)))
         value = self._quotient([(w, power) for w, power, _ in kept], positive)
         return Product(value, sources, tuple(dict.fromkeys(gone)), share)
+
+    def _without_scales(
+        self, factors: list[tuple[V, int]]
+    ) -> tuple[list[tuple[V, int]], list[_Part[V]], list[V]]:
+        """Factors without the exponential that Bessel functions of one argument have, above and below a bar;
+        scaled ones, and what is gone.
+        """
+        roots = [(self._root(v), (v, power)) for v, power in factors]
+        left = [p for root, part in roots for p in ([part] if root is None else [(root, part[1])] * 2)]
+        gone = [v for root, (v, _) in roots if root is not None]
+        parts: list[_Part[V]] = []
+        for below in [v for v, power in left if power < 0 and self.algebra.made_by(v)[0] in BESSEL]:
+            for above in [v for v, power in left if power > 0]:
+                pair = [self._unscaled(above, 1, below), self._unscaled(below, -1, below)]
+                if pair[0] is not None:
+                    left.remove((above, 1))
+                    left.remove((below, -1))
+                    parts += [part for part in pair if part is not None]
+                    gone += [above, below]
+                    break
+        return (left, parts, gone) if parts else (factors, [], [])
+
+    def _unscaled(self, v: V, power: int, like: V) -> _Part[V] | None:
+        """A sum of products, each with a Bessel function of the argument of one, over what these have as a
+        factor: exp(x), or exp(-x).
+        """
+        letter, (*_, x) = self.algebra.made_by(like)
+        total: list[V] = []
+        sources: list[V] = []
+        for term, sign in self._terms(v, 1):
+            factors, _, positive = self._factors(term)
+            for w, own in factors:
+                name, operands = self.algebra.made_by(w)
+                if name in BESSEL and name[0] == letter[0] and own > 0 and self._are_same(operands[-1], x):
+                    break
+            else:
+                return None
+            factors.remove((w, 1))
+            scaled = [(self._made(f"{name}e", *operands), 1), *factors]
+            total.append(self._quotient(scaled, positive == (sign > 0)))
+            sources += (*operands, *(w for w, _ in factors))
+        return reduce(lambda x, y: self._made("add", x, y), total), power, tuple(sources)
 
     def _merged(self, factors: list[tuple[V, int]]) -> tuple[list[_Part[V]], list[V]]:
         """Factors, those that have become one with what they are computed from, and those that are gone."""
@@ -107,10 +151,11 @@ class Stable(Logarithms[V]):
         """Factors with logarithms as one exponential, if a divisor is among them; and what it replaces."""
         nothing: tuple[None, list[_Part[V]], list[V]] = None, list(parts), []
         kept, moved = self._behind_moves(parts)
+        divided = {v for v, power, _ in kept if power < 0 or v in self._quotients}
+        divided |= self._sums_of_shares([v for v, power, _ in kept if power > 0])
         candidates = any(self.algebra.made_by(v)[0] in _TAILS for v, _, _ in kept)
-        divisors = [(v, power) for v, power, _ in kept if power < 0 or v in self._quotients]
         # These first: most have no logarithm, and then none is made of the other factors.
-        found = ((self._magnitude(v)[0], power) for v, power in divisors)
+        found = ((self._magnitude(v)[0], power) for v, power, _ in kept if v in divided)
         if not candidates and not any(form is not None and self._helps(form, power) for form, power in found):
             return nothing
         sums = [self._summands(v) for v, power, _ in kept if power < 0]
@@ -128,7 +173,7 @@ class Stable(Logarithms[V]):
             forms.append((form, power))
             rest += [] if sign is None else [(sign, power, form.roots)]
             above += power > 0
-            below += power < 0 or v in self._quotients
+            below += v in divided
             small = self.algebra.made_by(v)[0] in _TAILS
             tails += power > 0 and small
             large += power > 0 and not small and not form.shifted
@@ -148,44 +193,42 @@ class Stable(Logarithms[V]):
         """True if a product gains by the logarithm of a factor."""
         return form.sure and form.gained and not (form.plain and (power > 0 or form.shifted))
 
+    def _sums_of_shares(self, factors: list[V]) -> set[V]:
+        """Sums along axes of what is divided by a sum of exponentials, of which another factor is one:
+        exp(x) * sum(w / sum(exp(x))), the slopes of equal rows together.
+        """
+        exponents = [x for x in map(self._exponent, factors) if x is not None]
+        sums = [(v, self._summands(v)) for v in factors if exponents]
+        return {
+            v
+            for v, x in sums
+            for divisor, power in (() if x is None else self._factors(self._unmoved(x)[0])[0])
+            for whole in (self._summands(divisor), divisor)
+            for term, _ in (() if whole is None or power > 0 else self._terms(self._unmoved(whole)[0], 1))
+            if any(self._are_same(x, y) for x in exponents for y in (self._exponent(term),) if y is not None)
+        }
+
+    def _exponent(self, v: V) -> V | None:
+        """Of a moved exponential, before it or what it is of was moved."""
+        name, operands = self.algebra.made_by(self._unmoved(v)[0])
+        return self._unmoved(operands[0])[0] if name == "exp" else None
+
     def _behind_moves(self, parts: list[_Part[V]]) -> tuple[list[_Part[V]], list[V]]:
         """Factors of products and quotients whose elements were moved, in the same place; what is gone."""
         kept: list[_Part[V]] = []
         gone: list[V] = []
         for v, power, roots in parts:
-            inside, moves = v, []
-            name, operands = self.algebra.made_by(v)
-            while (name == "second" or (name == "select" and len(operands) == 1)) and not roots:
-                moves.append(inside)
-                inside = operands[name == "second"]
-                name, operands = self.algebra.made_by(inside)
-            factors, between, positive = (
-                self._factors(inside) if name in _QUOTIENTS and moves else ([], (), True)
-            )
+            inside, moves = self._unmoved(v) if not roots else (v, [])
+            divided = moves and self.algebra.made_by(inside)[0] in _QUOTIENTS
+            factors, between, positive = self._factors(inside) if divided else ([], (), True)
             if not any(power < 0 or w in self._quotients for w, power in factors):
                 kept.append((v, power, roots))
                 continue
             gone += [*moves, *between]
             if not positive:
                 kept.append((self.algebra.scalar(-1, v), 1, ()))
-            for origin, own in factors:
-                w = origin
-                for move in reversed(moves):
-                    name, operands = self.algebra.made_by(move)
-                    if name == "second":
-                        w = self._made("second", operands[0], w)
-                    else:
-                        spread = self._spread(operands[0], w)
-                        self._origins[spread] = self._origins.get(origin, origin)
-                        w = self.algebra.again(move, [spread])
-                    self._origins[w] = self._origins.get(origin, origin)
-                kept.append((w, power * own, ()))
+            kept += [(self._moved_again(moves, w), power * own, ()) for w, own in factors]
         return kept, gone
-
-    def _spread(self, v: V, w: V) -> V:
-        """An operand in the shape of what it is an operand of."""
-        sizes = zip(self.algebra.shape(v), self.algebra.shape(w), strict=True)
-        return self._made("second", v, w) if any(n == 1 != m for m, n in sizes) else w
 
     def has_known_divisor(self, v: V) -> bool:
         """True if a value is divided by something that has a logarithm, or was."""
@@ -198,9 +241,7 @@ class Stable(Logarithms[V]):
 
     def _summands(self, v: V) -> V | None:
         """The operand of a sum along axes."""
-        name, operands = self.algebra.made_by(v)
-        while name == "select" and len(operands) == 1:
-            name, operands = self.algebra.made_by(operands[0])
+        name, operands = self.algebra.made_by(self._unmoved(v)[0])
         return operands[0] if name == "sum" else None
 
     def _magnitude(self, v: V) -> tuple[Form[V] | None, V | None]:
@@ -220,7 +261,7 @@ class Stable(Logarithms[V]):
             if form is None or factor is None:
                 return None, None
             form = form._replace(log=self.algebra.again(v, [form.log]), between=(*form.between, v))
-            return form, self.algebra.again(v, [self._spread(operands[0], factor)])
+            return form, self._moved_again([v], factor)
         if name in ("expm1", "sinh"):
             form, sign = self._size_of_difference(name, operands[0])
             return form._replace(sure=True, between=(*form.between, v)), sign
@@ -378,19 +419,13 @@ class Stable(Logarithms[V]):
         name, operands = self.algebra.made_by(v)
         if name not in INVERSES:
             return None
-        moved: list[V] = []
-        inside = operands[0]
-        inner, parts = self.algebra.made_by(inside)
-        while inner == "select" and len(parts) == 1:
-            moved.append(inside)
-            inside = parts[0]
-            inner, parts = self.algebra.made_by(inside)
+        inside, moved = self._unmoved(operands[0])
         found = self.inverse_of(name, inside)
         if found is None:
             return None
-        for part in reversed(moved):
-            found = self.algebra.again(part, [found])
-        return Product(found, (parts[0],), (*moved, inside))
+        return Product(
+            self._moved_again(moved, found), (self.algebra.made_by(inside)[1][0],), (*moved, inside)
+        )
 
     def inverse_of(self, name: str, v: V) -> V | None:
         """x of what computes a value, if that is the function that the named one is the inverse of."""

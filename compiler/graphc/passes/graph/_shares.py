@@ -28,6 +28,7 @@ from graphc.ir.views import (
     restored_order,
 )
 from graphc.ir.walk import named_attributes
+from graphc.ops.stable import BESSEL
 from graphc_dialects._mlir import ir
 
 # Each product is searched, so only near factors are found.
@@ -135,7 +136,8 @@ _FACTORS = _EXP | _SUM | _POWER | _QUOTIENT | _PLACED
 
 
 _WITH_LOGARITHMS = frozenset(
-    f"graphc.{name}" for name in ("sigmoid", "erfc", "ndtr", "expm1", "sinh", "cosh", "softplus", "log1p")
+    f"graphc.{name}"
+    for name in ("sigmoid", "erfc", "ndtr", "expm1", "sinh", "cosh", "softplus", "log1p", *BESSEL)
 )
 
 
@@ -209,7 +211,7 @@ def _own_promises(rw: Rewriter, op: ir.Operation, value: ir.Value) -> int:
     if name in UPDATES or name == "graphc.switch":
         return placed
     if name in SUMS:
-        return _SUM if asked[0] & _EXP else 0
+        return _SUM if asked[0] & _EXP or (asked[0] & _SUM and asked[0] & _QUOTIENT) else 0
     if name in ("graphc.true_div", "graphc.reciprocal"):
         found = (found & ~_PLACED) | _QUOTIENT | (asked[0] & _PLACED if len(asked) > 1 else 0)
     found |= placed

@@ -191,13 +191,13 @@ def where_an_exponent_underflows(rw: Rewriter, op: ir.Operation) -> ir.Value | N
     if not _is_float(rw, op.results[0]) or rw.defs.get(op.operands[0]) is None:
         return None
     form = _rules_of(rw).log1mexp(op.operands[0])
-    return None if form is None else form.log
+    return form and form.log
 
 
 @_rule(*INVERSES)
 def function_of_inverse(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     found = _rules_of(rw).inverse(op.results[0]) if _is_float(rw, op.results[0]) else None
-    return None if found is None else found.value
+    return found and found.value
 
 
 @_rule("pow", "sqr", "sqrt", "reduce_prod")
@@ -441,6 +441,8 @@ class Stabilize(Pass):
     | `x ** 100 * x ** -100` | `x ** 0` | 0 times infinity, where x is neither |
     | `V / W`, `exp(x) * V` | `exp(log(V) - log(W))`, `exp(x + log(V))` | 0 / 0, 0 times infinity |
     | `V * put(zeros, i, w / W)` | `put(zeros, i, w * (V[i] / W))` | as above |
+    | `exp(x) * sum(w / W)`, `exp(x)` a term of W | `sum(exp(log(w) - log(W)))`, shifted | 0 times infinity |
+    | `i1(x) / i0(x)`, sums of `iv` over one, of `kv` | of `ive`, of `kve` | infinity over infinity |
     | `exp(x) / expm1(x)` | `-1 / expm1(-x)` | infinity over infinity |
     | `arctanh(tanh(x))`, `logit(sigmoid(x))`, ... | `x` | infinite far out |
     | `log(V)`, `log1p(V)`, `log2(V)`, `log10(V)` | the logarithm of V | V over- or underflows |
