@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import graphc.ops
-import graphc.tensor as pt
 from graphc.graph.op import Op
 from graphc.library import find
 from graphc.ops.elementwise import ROWS, Elementwise, Undefined
@@ -98,8 +97,7 @@ def _elementwise() -> Iterator[str]:
 
 def _public_names() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for name in sorted(compat.__all__):
-        op = getattr(pt, name)
+    for name, op in sorted(vars(compat).items()):
         if isinstance(op, Elementwise):
             found.setdefault(op.row.name, []).append(name)
     return found

@@ -203,7 +203,7 @@ def declare(name: str, form: Callable[P, TensorVariable]) -> Callable[P, TensorV
         The `Elementwise`, as what it is to its callers: a function of operands.
     """
     op = OPS[name] = Elementwise(name)
-    op.__signature__ = _signature(form)
+    op.__signature__, op.__module__ = _signature(form), form.__module__
     return cast("Callable[P, TensorVariable]", op)
 
 

@@ -17,13 +17,39 @@ from graphc.graph.basic import Apply, Flags, Maybe, Variable, Variables
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable, is_weak_scalar
 from graphc.graph.undefined import grad_not_implemented
-from graphc.ops.elementwise import ROWS, Elementwise, OperandType, cast_to, register
-from graphc.ops.math import cast, exp2, floor, log2, maximum
+from graphc.ops.elementwise import ROWS, Elementwise, OperandType, cast_to, declare, register
+from graphc.ops.math import _nmtheta, _phim, _um, _unary, cast, exp2, floor, log2, maximum
 
 if TYPE_CHECKING:
     from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
     from graphc_runtime.thunk import Register
+
+
+# Results of functions that have several, and derivatives: rows, but no functions of users.
+ellipkinc_dm = declare("ellipkinc_dm", _phim)
+ellipeinc_dm = declare("ellipeinc_dm", _phim)
+ellipj_sn = declare("ellipj_sn", _um)
+ellipj_cn = declare("ellipj_cn", _um)
+ellipj_dn = declare("ellipj_dn", _um)
+ellipj_ph = declare("ellipj_ph", _um)
+sici_si = declare("sici_si", _unary)
+sici_ci = declare("sici_ci", _unary)
+shichi_shi = declare("shichi_shi", _unary)
+shichi_chi = declare("shichi_chi", _unary)
+fresnel_s = declare("fresnel_s", _unary)
+fresnel_c = declare("fresnel_c", _unary)
+airy_ai = declare("airy_ai", _unary)
+airy_aip = declare("airy_aip", _unary)
+airy_bi = declare("airy_bi", _unary)
+airy_bip = declare("airy_bip", _unary)
+airye_ai = declare("airye_ai", _unary)
+airye_aip = declare("airye_aip", _unary)
+airye_bi = declare("airye_bi", _unary)
+airye_bip = declare("airye_bip", _unary)
+sph_legendre = declare("sph_legendre", _nmtheta)
+lambertw0 = declare("lambertw0", _unary)
+lambertw1 = declare("lambertw1", _unary)
 
 
 def float_of(operand: OperandType) -> OperandType:

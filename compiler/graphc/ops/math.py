@@ -16,175 +16,12 @@ import numpy as np
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import parse_dtype
 from graphc.graph.undefined import is_discrete
+from graphc.hooks import publish
 from graphc.ops.elementwise import cast_to, declare
 
 if TYPE_CHECKING:
     from graphc.graph.tensor import DTypeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
-
-
-__all__ = [
-    "abs",
-    "add",
-    "angle",
-    "arccos",
-    "arccosh",
-    "arcsin",
-    "arcsinh",
-    "arctan",
-    "arctan2",
-    "arctanh",
-    "beta",
-    "betainc",
-    "betainc_da",
-    "betainc_db",
-    "betaincc",
-    "betaincinv",
-    "betaln",
-    "binom",
-    "bitwise_and",
-    "bitwise_or",
-    "bitwise_xor",
-    "cast",
-    "cbrt",
-    "ceil",
-    "clip",
-    "complex",
-    "complex_from_polar",
-    "conj",
-    "copysign",
-    "cos",
-    "cosh",
-    "dawsn",
-    "deg2rad",
-    "digamma",
-    "divmod",
-    "ellipe",
-    "ellipeinc",
-    "ellipk",
-    "ellipkinc",
-    "ellipkm1",
-    "entr",
-    "eq",
-    "erf",
-    "erfc",
-    "erfcinv",
-    "erfcx",
-    "erfi",
-    "erfinv",
-    "exp",
-    "exp1",
-    "exp2",
-    "expi",
-    "expm1",
-    "exprel",
-    "floor",
-    "floor_div",
-    "frexp",
-    "gamma",
-    "gammainc",
-    "gammainc_da",
-    "gammaincc",
-    "gammainccinv",
-    "gammaincinv",
-    "gammaln",
-    "gcd",
-    "ge",
-    "gt",
-    "hyp1f1",
-    "hyp2f1",
-    "hyp2f1_da",
-    "hyp2f1_dc",
-    "hypot",
-    "i0",
-    "i0e",
-    "i1",
-    "i1e",
-    "imag",
-    "invert",
-    "isclose",
-    "isfinite",
-    "isinf",
-    "isnan",
-    "iv",
-    "ive",
-    "j0",
-    "j1",
-    "jv",
-    "k0",
-    "k0e",
-    "k1",
-    "k1e",
-    "kl_div",
-    "kv",
-    "kve",
-    "lcm",
-    "ldexp",
-    "le",
-    "left_shift",
-    "log",
-    "log1mexp",
-    "log1p",
-    "log2",
-    "log10",
-    "log_ndtr",
-    "logaddexp",
-    "logaddexp2",
-    "logical_and",
-    "logical_not",
-    "logical_or",
-    "logical_xor",
-    "logit",
-    "lt",
-    "maximum",
-    "minimum",
-    "mod",
-    "mul",
-    "ndtr",
-    "ndtri",
-    "ndtri_exp",
-    "ne",
-    "neg",
-    "nextafter",
-    "owens_t",
-    "poch",
-    "polygamma",
-    "pow",
-    "rad2deg",
-    "real",
-    "reciprocal",
-    "rel_entr",
-    "rgamma",
-    "right_shift",
-    "round",
-    "second",
-    "sigmoid",
-    "sign",
-    "signbit",
-    "sin",
-    "sinc",
-    "sinh",
-    "softplus",
-    "spacing",
-    "spence",
-    "sqr",
-    "sqrt",
-    "stdtrit",
-    "sub",
-    "switch",
-    "tan",
-    "tanh",
-    "tensor_copy",
-    "trigamma",
-    "true_div",
-    "trunc",
-    "xlog1py",
-    "xlogy",
-    "y0",
-    "y1",
-    "yv",
-    "zeta",
-]
 
 
 # Operands, in their order.
@@ -254,8 +91,8 @@ signbit = declare("signbit", _unary)
 
 # Parts of numbers.
 ldexp = declare("ldexp", _scaled)
-frexp_mantissa = declare("frexp_mantissa", _unary)
-frexp_exponent = declare("frexp_exponent", _unary)
+_frexp_mantissa = declare("frexp_mantissa", _unary)
+_frexp_exponent = declare("frexp_exponent", _unary)
 nextafter = declare("nextafter", _binary)
 spacing = declare("spacing", _unary)
 gcd = declare("gcd", _binary)
@@ -264,7 +101,7 @@ floor = declare("floor", _unary)
 ceil = declare("ceil", _unary)
 trunc = declare("trunc", _unary)
 round_half_to_even = declare("round", _unary)
-round_half_away = declare("round_half_away", _unary)
+round_half_away_from_zero = declare("round_half_away", _unary)
 real = declare("real", _unary)
 imag = declare("imag", _unary)
 conj = declare("conj", _unary)
@@ -375,31 +212,8 @@ ellipk = declare("ellipk", _unary)
 ellipe = declare("ellipe", _unary)
 ellipkm1 = declare("ellipkm1", _unary)
 ellipkinc = declare("ellipkinc", _phim)
-ellipkinc_dm = declare("ellipkinc_dm", _phim)
 ellipeinc = declare("ellipeinc", _phim)
-ellipeinc_dm = declare("ellipeinc_dm", _phim)
-ellipj_sn = declare("ellipj_sn", _um)
-ellipj_cn = declare("ellipj_cn", _um)
-ellipj_dn = declare("ellipj_dn", _um)
-ellipj_ph = declare("ellipj_ph", _um)
-sici_si = declare("sici_si", _unary)
-sici_ci = declare("sici_ci", _unary)
-shichi_shi = declare("shichi_shi", _unary)
-shichi_chi = declare("shichi_chi", _unary)
-fresnel_s = declare("fresnel_s", _unary)
-fresnel_c = declare("fresnel_c", _unary)
-airy_ai = declare("airy_ai", _unary)
-airy_aip = declare("airy_aip", _unary)
-airy_bi = declare("airy_bi", _unary)
-airy_bip = declare("airy_bip", _unary)
-airye_ai = declare("airye_ai", _unary)
-airye_aip = declare("airye_aip", _unary)
-airye_bi = declare("airye_bi", _unary)
-airye_bip = declare("airye_bip", _unary)
-sph_legendre = declare("sph_legendre", _nmtheta)
 stdtrit = declare("stdtrit", _dfp)
-lambertw0 = declare("lambertw0", _unary)
-lambertw1 = declare("lambertw1", _unary)
 
 
 def cast(x: TensorLike, dtype: DTypeLike) -> TensorVariable:
@@ -433,7 +247,7 @@ def round(x: TensorLike, decimals: int | str = 0, mode: str | None = None) -> Te
     decimals = index(decimals or 0)
     if mode not in (None, "half_to_even", "half_away_from_zero"):
         raise ValueError(f"mode must be half_to_even or half_away_from_zero, got {mode!r}")
-    rounded = round_half_away if mode == "half_away_from_zero" else round_half_to_even
+    rounded = round_half_away_from_zero if mode == "half_away_from_zero" else round_half_to_even
     if not decimals:
         return rounded(x)
     x = as_tensor_variable(x)
@@ -463,7 +277,7 @@ def frexp(x: TensorLike) -> tuple[TensorVariable, TensorVariable]:
         >>> [v.eval().tolist() for v in pt.frexp([8.0])]
         [[0.5], [4]]
     """
-    return frexp_mantissa(x), frexp_exponent(x)
+    return _frexp_mantissa(x), _frexp_exponent(x)
 
 
 def divmod(x: TensorLike, y: TensorLike) -> tuple[TensorVariable, TensorVariable]:
@@ -504,3 +318,6 @@ def isclose(
     if equal_nan:
         close = bitwise_or(close, bitwise_and(isnan(x), isnan(y)))
     return close
+
+
+publish(globals())

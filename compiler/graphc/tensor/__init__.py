@@ -13,9 +13,9 @@ from graphc.errors import did_you_mean as _did_you_mean
 from graphc.graph.tensor.convert import *  # noqa: F403
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.tensor.variable import TensorConstant, TensorVariable
+from graphc.hooks import RenamedModule as _RenamedModule
 from graphc.ops.math import *  # noqa: F403
 from graphc.tensor.compat import *  # noqa: F403
-from graphc.tensor.compat import MODULES as _RENAMED
 from graphc.tensor.constructors import *  # noqa: F403
 
 if TYPE_CHECKING:
@@ -71,6 +71,17 @@ if TYPE_CHECKING:
     from graphc.tensor.statistics import *  # noqa: F403
     from graphc.tensor.vectorizing import *  # noqa: F403
 
+# PyTensor's modules, and those that have their names.
+_RENAMED = {
+    "basic": "graphc.graph.tensor.convert",
+    "math": "graphc.tensor.compat",
+    "nlinalg": "graphc.tensor.linalg",
+    "slinalg": "graphc.tensor.linalg",
+    "type": "graphc.graph.tensor.type",
+    "variable": "graphc.graph.tensor.variable",
+}
+for _name, _target in _RENAMED.items():
+    _RenamedModule(f"{__name__}.{_name}", _target)
 
 _NAMESPACES = (*("fft", "fourier", "linalg", "nn", "optimize", "random", "signal", "special"), *_RENAMED)
 # Where other names are looked for, in this order: what most graphs need is before what few do.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphc.graph.tensor.convert import as_tensor_variable, constant
+from graphc.hooks import publish
 from graphc.ops.checks import required
 from graphc.ops.create import zeros
 from graphc.ops.elementwise import cast_to, ufunc_rule
@@ -32,15 +33,13 @@ from graphc.ops.math import (
     mod,
     ne,
     real,
-    round_half_to_even,
     signbit,
     switch,
     trunc,
 )
 from graphc.ops.math import complex as complex_
 from graphc.ops.math import pow as pow_
-from graphc.ops.math import round as around
-from graphc.ops.math import round_half_away as round_half_away_from_zero
+from graphc.ops.math import round as round_
 from graphc.ops.reduce import all as all_
 from graphc.ops.reduce import max as max_
 from graphc.ops.reduce import min as min_
@@ -55,36 +54,6 @@ if TYPE_CHECKING:
 
     from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
-
-
-__all__ = [
-    "around",
-    "array_equal",
-    "array_equiv",
-    "bitwise_count",
-    "ceil_intdiv",
-    "fabs",
-    "fix",
-    "float_power",
-    "fmax",
-    "fmin",
-    "fmod",
-    "heaviside",
-    "iround",
-    "iscomplex",
-    "isneginf",
-    "isposinf",
-    "isreal",
-    "largest",
-    "modf",
-    "nan_to_num",
-    "packbits",
-    "positive",
-    "round_half_away_from_zero",
-    "round_half_to_even",
-    "smallest",
-    "unpackbits",
-]
 
 
 def array_equal(a1: TensorLike, a2: TensorLike, equal_nan: bool = False) -> TensorVariable:
@@ -124,7 +93,7 @@ def array_equiv(a1: TensorLike, a2: TensorLike) -> TensorVariable:
     return all_(eq(a, b))
 
 
-def real_operand(x: TensorLike, name: str) -> TensorVariable:
+def _real_operand(x: TensorLike, name: str) -> TensorVariable:
     """x as a variable.
 
     Raises:
@@ -143,7 +112,7 @@ def isposinf(x: TensorLike) -> TensorVariable:
         >>> pt.isposinf([-np.inf, np.inf]).eval()
         array([False,  True])
     """
-    x = real_operand(x, "isposinf")
+    x = _real_operand(x, "isposinf")
     return isinf(x) & gt(x, 0)
 
 
@@ -154,7 +123,7 @@ def isneginf(x: TensorLike) -> TensorVariable:
         >>> pt.isneginf([-np.inf, np.inf]).eval()
         array([ True, False])
     """
-    x = real_operand(x, "isneginf")
+    x = _real_operand(x, "isneginf")
     return isinf(x) & lt(x, 0)
 
 
@@ -240,7 +209,7 @@ def fix(x: TensorLike) -> TensorVariable:
         >>> pt.fix([-1.7, 1.7]).eval()
         array([-1.,  1.])
     """
-    x = real_operand(x, "fix")
+    x = _real_operand(x, "fix")
     return trunc(x) if x.type.kind == "f" else x
 
 
@@ -251,7 +220,7 @@ def iround(a: TensorLike, mode: str | None = None) -> TensorVariable:
         >>> pt.iround([1.4, 1.6]).eval()
         array([1, 2])
     """
-    return cast(around(a, mode=mode), "int64")
+    return cast(round_(a, mode=mode), "int64")
 
 
 def _common(x: TensorLike, y: TensorLike) -> tuple[TensorVariable, TensorVariable]:
@@ -456,3 +425,6 @@ def smallest(*args: TensorLike) -> TensorVariable:
         array([1, 2])
     """
     return min_(stack(args), axis=0) if len(args) != 2 else minimum(*args)
+
+
+publish(globals())

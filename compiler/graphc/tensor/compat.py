@@ -1,73 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compatibility: names of PyTensor and NumPy for what has another name here.
 
-Elementwise functions of ``graphc.tensor`` are builders of ``graphc.ops.math``; here are their other names. So
-are names of PyTensor's modules: ``import graphc.tensor.nlinalg`` finds `graphc.tensor.linalg`. Who reads the
-other modules does not meet them.
+Elementwise functions of ``graphc.tensor`` are builders of ``graphc.ops.math``; here are their other names.
+Who reads the other modules does not meet them.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from graphc.hooks import RenamedModule
+from graphc.hooks import publish as _publish
 from graphc.ops import math
 from graphc.ops.math import *  # noqa: F403
-
-__all__ = [
-    "absolute",
-    "acos",
-    "acosh",
-    "and_",
-    "asin",
-    "asinh",
-    "atan",
-    "atan2",
-    "atanh",
-    "bitwise_invert",
-    "bitwise_left_shift",
-    "bitwise_not",
-    "bitwise_right_shift",
-    "conjugate",
-    "degrees",
-    "divide",
-    "e",
-    "equal",
-    "expit",
-    "fill",
-    "floor_divide",
-    "greater",
-    "greater_equal",
-    "inf",
-    "int_div",
-    "jn",
-    "kn",
-    "less",
-    "less_equal",
-    "lgamma",
-    "log1pexp",
-    "multiply",
-    "nan",
-    "negative",
-    "neq",
-    "newaxis",
-    "not_equal",
-    "or_",
-    "pi",
-    "power",
-    "psi",
-    "radians",
-    "remainder",
-    "rint",
-    "sgn",
-    "square",
-    "subtract",
-    "tri_gamma",
-    "true_divide",
-    "xor",
-    "yn",
-]
-__all__ += math.__all__
 
 # Names of PyTensor and NumPy for builders that have another one.
 subtract = math.sub
@@ -115,20 +59,9 @@ fill = math.second
 degrees = math.rad2deg
 radians = math.deg2rad
 rint = math.round_half_to_even
+around = math.round
 xor = math.bitwise_xor
 
-# PyTensor's modules, and those that have their names.
-MODULES = {
-    "basic": "graphc.graph.tensor.convert",
-    "math": "graphc.tensor.compat",
-    "nlinalg": "graphc.tensor.linalg",
-    "slinalg": "graphc.tensor.linalg",
-    "type": "graphc.graph.tensor.type",
-    "variable": "graphc.graph.tensor.variable",
-}
-
-
-for _name, _target in MODULES.items():
-    RenamedModule(f"{__package__}.{_name}", _target)
-
 pi, e, inf, nan, newaxis = np.pi, np.e, np.inf, np.nan, None
+
+_publish(globals(), imported=True)

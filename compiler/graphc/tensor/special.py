@@ -109,7 +109,7 @@ def airy(x: TensorLike) -> tuple[TensorVariable, TensorVariable, TensorVariable,
         >>> [v.round(6).eval().tolist() for v in pt.special.airy(0.0)]
         [0.355028, -0.258819, 0.614927, 0.448288]
     """
-    return math.airy_ai(x), math.airy_aip(x), math.airy_bi(x), math.airy_bip(x)
+    return external.airy_ai(x), external.airy_aip(x), external.airy_bi(x), external.airy_bip(x)
 
 
 def airye(x: TensorLike) -> tuple[TensorVariable, TensorVariable, TensorVariable, TensorVariable]:
@@ -120,7 +120,7 @@ def airye(x: TensorLike) -> tuple[TensorVariable, TensorVariable, TensorVariable
         >>> [v.round(6).eval().tolist() for v in pt.special.airye(1.0)]
         [0.263514, -0.309977, 0.619912, 0.478729]
     """
-    return math.airye_ai(x), math.airye_aip(x), math.airye_bi(x), math.airye_bip(x)
+    return external.airye_ai(x), external.airye_aip(x), external.airye_bi(x), external.airye_bip(x)
 
 
 def sici(x: TensorLike) -> tuple[TensorVariable, TensorVariable]:
@@ -130,7 +130,7 @@ def sici(x: TensorLike) -> tuple[TensorVariable, TensorVariable]:
         >>> [v.round(6).eval().tolist() for v in pt.special.sici(1.0)]
         [0.946083, 0.337404]
     """
-    return math.sici_si(x), math.sici_ci(x)
+    return external.sici_si(x), external.sici_ci(x)
 
 
 def shichi(x: TensorLike) -> tuple[TensorVariable, TensorVariable]:
@@ -140,7 +140,7 @@ def shichi(x: TensorLike) -> tuple[TensorVariable, TensorVariable]:
         >>> [v.round(6).eval().tolist() for v in pt.special.shichi(1.0)]
         [1.057251, 0.837867]
     """
-    return math.shichi_shi(x), math.shichi_chi(x)
+    return external.shichi_shi(x), external.shichi_chi(x)
 
 
 def fresnel(z: TensorLike) -> tuple[TensorVariable, TensorVariable]:
@@ -150,7 +150,7 @@ def fresnel(z: TensorLike) -> tuple[TensorVariable, TensorVariable]:
         >>> [v.round(6).eval().tolist() for v in pt.special.fresnel(1.0)]
         [0.438259, 0.779893]
     """
-    return math.fresnel_s(z), math.fresnel_c(z)
+    return external.fresnel_s(z), external.fresnel_c(z)
 
 
 def ellipj(
@@ -166,7 +166,12 @@ def ellipj(
         >>> [v.round(6).eval().tolist() for v in pt.special.ellipj(0.5, 0.0)]
         [0.479426, 0.877583, 1.0, 0.5]
     """
-    return math.ellipj_sn(u, m), math.ellipj_cn(u, m), math.ellipj_dn(u, m), math.ellipj_ph(u, m)
+    return (
+        external.ellipj_sn(u, m),
+        external.ellipj_cn(u, m),
+        external.ellipj_dn(u, m),
+        external.ellipj_ph(u, m),
+    )
 
 
 def sph_harm_y(n: TensorLike, m: TensorLike, theta: TensorLike, phi: TensorLike) -> TensorVariable:
@@ -184,7 +189,7 @@ def sph_harm_y(n: TensorLike, m: TensorLike, theta: TensorLike, phi: TensorLike)
         >>> pt.special.sph_harm_y(1, 0, 0.0, 0.0).round(6).eval()
         array(0.488603+0.j)
     """
-    size, angle = math.sph_legendre(n, m, theta), external.float_operand(phi)
+    size, angle = external.sph_legendre(n, m, theta), external.float_operand(phi)
     turn = math.mul(m, math.cast(angle, size.type.dtype) if convert.is_weak_scalar(angle) else angle)
     return math.complex(size * math.cos(turn), size * math.sin(turn))
 

@@ -29,8 +29,8 @@ ELEMENTWISE = {
         '_add(1, "same", "sample_cube")\n_add(1, "same", "frexp_mantissa',
     ),
     "compiler/graphc/ops/math.py": (
-        "",
-        'sample_cube = declare("sample_cube", _unary)\n__all__ += ["sample_cube"]\n',
+        'neg = declare("neg", _unary)\n',
+        'neg = declare("neg", _unary)\nsample_cube = declare("sample_cube", _unary)\n',
     ),
     "compiler/graphc/ops/table/arithmetic.py": (
         "",

@@ -16,9 +16,7 @@ import numpy as np
 
 from graphc.ops import math
 from graphc.ops.elementwise import is_complex
-from graphc.ops.external import by_differences, floats_or_double, of_complex, register_part, register_scipy
-from graphc.ops.math import abs as abs_
-from graphc.ops.math import (
+from graphc.ops.external import (
     airy_ai,
     airy_aip,
     airy_bi,
@@ -27,6 +25,14 @@ from graphc.ops.math import (
     airye_aip,
     airye_bi,
     airye_bip,
+    by_differences,
+    floats_or_double,
+    of_complex,
+    register_part,
+    register_scipy,
+)
+from graphc.ops.math import abs as abs_
+from graphc.ops.math import (
     gt,
     i0,
     i0e,

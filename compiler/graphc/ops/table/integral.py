@@ -15,19 +15,26 @@ import numpy as np
 
 from graphc.ops import math as elements
 from graphc.ops.elementwise import Undefined, is_complex
-from graphc.ops.external import by_differences, of_complex, register_kernel, register_part, register_scipy
-from graphc.ops.math import abs as abs_
-from graphc.ops.math import (
-    cos,
-    cosh,
-    ellipe,
+from graphc.ops.external import (
+    by_differences,
     ellipeinc_dm,
     ellipj_cn,
     ellipj_dn,
     ellipj_ph,
     ellipj_sn,
-    ellipk,
     ellipkinc_dm,
+    of_complex,
+    register_kernel,
+    register_part,
+    register_scipy,
+    sph_legendre,
+)
+from graphc.ops.math import abs as abs_
+from graphc.ops.math import (
+    cos,
+    cosh,
+    ellipe,
+    ellipk,
     ellipkm1,
     eq,
     exp,
@@ -44,7 +51,6 @@ from graphc.ops.math import (
     sin,
     sinc,
     sinh,
-    sph_legendre,
     sqr,
     sqrt,
     switch,

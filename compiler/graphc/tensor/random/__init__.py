@@ -43,9 +43,11 @@ from graphc.tensor.random.discrete import integers as integers
 from graphc.tensor.random.discrete import logseries as logseries
 from graphc.tensor.random.discrete import multinomial as multinomial
 from graphc.tensor.random.discrete import multivariate_normal as multivariate_normal
+from graphc.tensor.random.discrete import nbinom as nbinom
 from graphc.tensor.random.discrete import negative_binomial as negative_binomial
 from graphc.tensor.random.discrete import permutation as permutation
 from graphc.tensor.random.discrete import poisson as poisson
+from graphc.tensor.random.discrete import shuffle as shuffle
 from graphc.tensor.random.discrete import zipf as zipf
 from graphc.tensor.random.extremes import gumbel as gumbel
 from graphc.tensor.random.extremes import laplace as laplace
