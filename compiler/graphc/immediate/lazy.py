@@ -47,8 +47,7 @@ class Pending(Token):
 
     def held(self) -> list[Tensor]:
         """The tensors that stand for the value now; one that was assigned to has another."""
-        found = [reference() for reference in self.handles]
-        return [x for x in found if x is not None]
+        return [x for reference in self.handles if (x := reference()) is not None]
 
 
 class Queued:
@@ -120,14 +119,20 @@ class Queue:
 
     def ones(self, x: Tensor) -> tuple[bool, ...]:
         """The dimensions of a tensor that are known to have size 1, without running anything."""
-        try:
-            return tuple([size == 1 for size in x._data.shape])
-        except AttributeError:
-            self.env._refresh(x)
+        token = self._waiting(x)
+        if token is None:
             if hasattr(x, "_data"):
                 return tuple([size == 1 for size in x._data.shape])
-            token: Pending = x._token
-            return token.ones
+            token = x._token  # of a value that could not be computed
+        return token.ones
+
+    def _waiting(self, x: Tensor) -> Pending | None:
+        """The token of a tensor whose value is queued; what it is a view of may have been written to."""
+        token = getattr(x, "_token", None)
+        if token is None and not hasattr(x, "_data"):
+            self.env._refresh(x)
+            token = getattr(x, "_token", None)
+        return token if type(token) is Pending and token.number is not None else None
 
     def release(self, x: Tensor) -> None:
         """A tensor is about to stand for another value: the queue does not compute its present one for it."""
@@ -164,13 +169,9 @@ class Queue:
     def _number(self, x: Operand, dtype: np.dtype | None) -> int:
         if isinstance(x, Weak):
             return self._add_array(self.env._place.number(np.asarray(x.value, dtype)), None)
-        if not hasattr(x, "_data"):
-            self.env._refresh(x)
-        if not hasattr(x, "_data"):
-            token: Pending = x._token
-            if token.number is not None:
-                return token.number
-            self.force(x)
+        token = self._waiting(x)
+        if token is not None and token.number is not None:
+            return token.number
         return self._add_array(self.env._place.operand(x), x._kind)
 
     def _add_array(self, array: Held, kind: Kind | np.dtype | None) -> int:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -26,6 +28,31 @@ def test_operations_wait_until_a_value_is_needed(env):
     np.testing.assert_allclose(np.asarray(y), np.exp([1, 2]) * 2 + 1)
     assert launches(env) == [3] and len(env._queue) == 0
     assert y.shape == (2,) and launches(env) == [3]
+
+
+def test_queueing_costs_few_calls(env):
+    """The token of a tensor that waits says all: no view is looked for, and no exception raised."""
+    x, raised, calls = env.as_tensor([1.0, 2.0]), [], []
+    y = x * 2 + x
+    (y * x - y) * 0.5  # traces the operations
+
+    def look(frame, event, argument):
+        if event == "call" and frame.f_code.co_name in ("_refresh", "is_stale"):
+            calls.append(frame.f_code.co_name)
+
+    def trace(frame, event, argument):
+        if event == "exception":
+            raised.append(argument[0])
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    sys.setprofile(look)
+    y = (y * x - y) * 0.5
+    sys.setprofile(None)
+    sys.settrace(before)
+    assert len(env._queue) == 8 and calls == [] and raised == []
+    np.testing.assert_array_equal(y.__array__(), [0.0, 3.0])
 
 
 @pytest.mark.parametrize("need", [np.asarray, repr, bool, len, lambda x: x.shape, lambda x: x.env.flush()])

@@ -297,7 +297,7 @@ class TensorType(Type):
     @property
     def broadcastable(self) -> tuple[bool, ...]:
         """For each dimension, whether its size is statically 1."""
-        return tuple(dim == 1 for dim in self.shape)
+        return tuple([dim == 1 for dim in self.shape])
 
     def clone(
         self, dtype: str | None = None, shape: Iterable[int | None] | None = None, **kwargs: Any
