@@ -5,8 +5,8 @@ Textual IR of the newer version is valid for the older one except for some spell
 older version does not know (hints that it derives itself), and floating-point literals, which the newer
 version writes as `+inf`, `-qnan`, `f0x3DFCD6EA` or, for float and half, as decimals that are only correctly
 rounded. They become the older version's hexadecimal literals, bit for bit. Masked accesses of memory have
-their alignment as an operand before LLVM 22, which reads that form, too: an attribute in its place ends the
-process of an older version.
+their alignment as an operand before LLVM 22, and the begin of a lifetime has a size; LLVM 22 reads these
+forms, too: the newer ones end the process of an older version.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import struct
 
 # An attribute of intrinsic declarations that LLVM 22 does not parse.
 _UNKNOWN_ATTRIBUTE = " nocreateundeforpoison"
+_LIFETIME = "@llvm.lifetime.start.p0("
 _KERNELS = ("main", "shapes")
 # A call has the alignment and the address behind `ptr`, a declaration an attribute or nothing.
 _MASKED = re.compile(
@@ -43,6 +44,11 @@ def to_llvmlite(text: str) -> str:
         text: what the bindings' translation printed.
     """
     text = text.replace(_UNKNOWN_ATTRIBUTE, "")
+    if _LIFETIME in text:
+        text = text.replace(
+            f"declare void {_LIFETIME}ptr captures(none))", f"declare void {_LIFETIME}i64 immarg, ptr)"
+        )
+        text = text.replace(f"call void {_LIFETIME}ptr", f"call void {_LIFETIME}i64 -1, ptr")
     if "@llvm.masked." in text:
         text = _MASKED.sub(_with_alignment, text)
     for kernel in _KERNELS:

@@ -207,3 +207,18 @@ declare void {name.format("store")}(<4 x double>, ptr captures(none), <4 x i1>)
     assert given.count("ptr %p, i32 8, <4 x i1> %m") == 2 and given.count("ptr %p, i32 16, <4 x i1> %m") == 1
     assert given.count("ptr, i32, <4 x i1>") == 2 and "align" not in given
     llvm.parse_assembly(given).verify()
+
+
+def test_begins_of_lifetimes_have_a_size():
+    """The form of every version; the newer one ends the process of one before LLVM 22."""
+    name = "@llvm.lifetime.start.p0"
+    text = f"""define void @f() {{
+  %1 = alloca double, i64 1, align 64
+  call void {name}(ptr %1)
+  ret void
+}}
+declare void {name}(ptr captures(none))
+"""
+    given = to_llvmlite(text)
+    assert f"call void {name}(i64 -1, ptr %1)" in given and f"declare void {name}(i64 immarg, ptr)" in given
+    llvm.parse_assembly(given).verify()
