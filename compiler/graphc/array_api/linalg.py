@@ -6,45 +6,19 @@ Products are in its main namespace and in ``linalg``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import graphc.tensor as pt
-from graphc.array_api.types import as_array
+from graphc.array_api.types import EighResult, QRResult, SlogdetResult, SVDResult, as_array
+from graphc.hooks import publish
 from graphc.tensor import linalg
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable
     from graphc.graph.tensor import AxisLike, DTypeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
-
-
-__all__ = [
-    "cholesky",
-    "cross",
-    "det",
-    "diagonal",
-    "eigh",
-    "eigvalsh",
-    "inv",
-    "matmul",
-    "matrix_norm",
-    "matrix_power",
-    "matrix_rank",
-    "matrix_transpose",
-    "outer",
-    "pinv",
-    "qr",
-    "slogdet",
-    "solve",
-    "svd",
-    "svdvals",
-    "tensordot",
-    "trace",
-    "vecdot",
-    "vector_norm",
-]
 
 
 def matmul(x1: TensorLike, x2: TensorLike, /) -> TensorVariable:
@@ -65,35 +39,6 @@ def tensordot(x1: TensorLike, x2: TensorLike, /, *, axes: int = 2) -> TensorVari
 def vecdot(x1: TensorLike, x2: TensorLike, /, *, axis: int = -1) -> TensorVariable:
     """Sums of products along an axis; the first operand is conjugated."""
     return linalg.vecdot(x1, x2, axis=axis)
-
-
-class EighResult(NamedTuple):
-    """Eigenvalues and eigenvectors."""
-
-    eigenvalues: Variable
-    eigenvectors: Variable
-
-
-class QRResult(NamedTuple):
-    """The factors of ``x = Q @ R``."""
-
-    Q: Variable
-    R: Variable
-
-
-class SlogdetResult(NamedTuple):
-    """Sign and logarithm of the absolute value of a determinant."""
-
-    sign: Variable
-    logabsdet: Variable
-
-
-class SVDResult(NamedTuple):
-    """The factors of ``x = U @ diag(S) @ Vh``."""
-
-    U: Variable
-    S: Variable
-    Vh: Variable
 
 
 def cholesky(x: TensorLike, /, *, upper: bool = False) -> TensorVariable:
@@ -192,3 +137,6 @@ def vector_norm(
 ) -> TensorVariable:
     """Norms of vectors."""
     return linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)
+
+
+publish(globals())

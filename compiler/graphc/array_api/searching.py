@@ -3,29 +3,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import graphc.tensor as pt
-from graphc.array_api.types import as_array
+from graphc.array_api.types import UniqueAll, UniqueCounts, UniqueInverse, as_array
+from graphc.hooks import publish
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable
     from graphc.graph.tensor import AxisLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
-
-__all__ = [
-    "argmax",
-    "argmin",
-    "argsort",
-    "nonzero",
-    "searchsorted",
-    "sort",
-    "unique_all",
-    "unique_counts",
-    "unique_inverse",
-    "unique_values",
-    "where",
-]
 
 
 def argmax(x: TensorLike, /, *, axis: AxisLike = None, keepdims: bool = False) -> TensorVariable:
@@ -79,29 +66,6 @@ def argsort(
     return x.shape[axis] - 1 - pt.flip(back, axis)
 
 
-class UniqueAll(NamedTuple):
-    """Distinct values, where each is first, where each element's value is, and how often each occurs."""
-
-    values: Variable
-    indices: Variable
-    inverse_indices: Variable
-    counts: Variable
-
-
-class UniqueCounts(NamedTuple):
-    """Distinct values and how often each occurs."""
-
-    values: Variable
-    counts: Variable
-
-
-class UniqueInverse(NamedTuple):
-    """Distinct values, and where each element's value is among them."""
-
-    values: Variable
-    inverse_indices: Variable
-
-
 def _inverse(x: TensorVariable, found: TensorVariable) -> TensorVariable:
     return pt.reshape(found, x.shape, ndim=x.ndim) if found.ndim != x.ndim else found
 
@@ -128,3 +92,6 @@ def unique_inverse(x: TensorLike, /) -> UniqueInverse:
 def unique_values(x: TensorLike, /) -> TensorVariable:
     """Distinct elements."""
     return pt.unique(x)
+
+
+publish(globals())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Dtypes of the array API standard, and questions about them."""
+"""Dtypes of the array API standard, questions about them, and tuples of several results."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.variable import check_device
 
 if TYPE_CHECKING:
+    from graphc.graph.basic import Variable
     from graphc.graph.tensor import DTypeLike, SizeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
@@ -265,3 +266,55 @@ def namespace_info() -> _Info:
 def as_array(x: TensorLike) -> TensorVariable:
     """An argument as a variable."""
     return as_tensor_variable(x)
+
+
+class EighResult(NamedTuple):
+    """Eigenvalues and eigenvectors."""
+
+    eigenvalues: Variable
+    eigenvectors: Variable
+
+
+class QRResult(NamedTuple):
+    """The factors of ``x = Q @ R``."""
+
+    Q: Variable
+    R: Variable
+
+
+class SlogdetResult(NamedTuple):
+    """Sign and logarithm of the absolute value of a determinant."""
+
+    sign: Variable
+    logabsdet: Variable
+
+
+class SVDResult(NamedTuple):
+    """The factors of ``x = U @ diag(S) @ Vh``."""
+
+    U: Variable
+    S: Variable
+    Vh: Variable
+
+
+class UniqueAll(NamedTuple):
+    """Distinct values, where each is first, where each element's value is, and how often each occurs."""
+
+    values: Variable
+    indices: Variable
+    inverse_indices: Variable
+    counts: Variable
+
+
+class UniqueCounts(NamedTuple):
+    """Distinct values and how often each occurs."""
+
+    values: Variable
+    counts: Variable
+
+
+class UniqueInverse(NamedTuple):
+    """Distinct values, and where each element's value is among them."""
+
+    values: Variable
+    inverse_indices: Variable

@@ -5,22 +5,15 @@
 graphs compute values instead. Each operation is compiled when it is first used and kept for later calls.
 """
 
-from __future__ import annotations
+from graphc.hooks import publish as _publish
+from graphc.immediate.environment import Environment as Environment
+from graphc.immediate.environment import current as current
+from graphc.immediate.operation import Operation as Operation
+from graphc.immediate.operation import OpFactory as OpFactory
+from graphc.immediate.operation import OpWrapper as OpWrapper
+from graphc.immediate.record import RecordedGraph as RecordedGraph
+from graphc.immediate.record import Recording as Recording
+from graphc.immediate.tape import Tape as Tape
+from graphc.immediate.tensor import Tensor as Tensor
 
-from graphc.immediate.environment import Environment, current
-from graphc.immediate.operation import Operation, OpFactory, OpWrapper
-from graphc.immediate.record import RecordedGraph, Recording
-from graphc.immediate.tape import Tape
-from graphc.immediate.tensor import Tensor
-
-__all__ = [
-    "Environment",
-    "OpFactory",
-    "OpWrapper",
-    "Operation",
-    "RecordedGraph",
-    "Recording",
-    "Tape",
-    "Tensor",
-    "current",
-]
+_publish(globals(), imported=True)

@@ -13,6 +13,7 @@ import functools
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from inspect import Signature, signature
+from keyword import iskeyword
 from typing import TYPE_CHECKING, Any, ParamSpec, cast
 
 import numpy as np
@@ -118,7 +119,8 @@ class Row:
         name: name of the row, of the dialect operation ``graphc.<name>``, and of the op.
         reference: the NumPy function that defines the values.
         doc: one sentence.
-        scalar: lowering: takes a `ScalarBuilder` and a `Scalar` for each operand, returns a `Scalar`.
+        scalar: lowering: takes a `ScalarBuilder` and a `Scalar` for each operand, returns a `Scalar`; by
+            default the builder's method of the row's name.
         grad: for each operand, a function of ``(*inputs, out, g)`` that returns the cotangent of that
             operand, or None where it is zero, or `Undefined`. The rules transpose without conjugation. None
             for the whole: see ``absent``.
@@ -211,16 +213,21 @@ def register(
     name: str,
     reference: Callable[..., np.ndarray | np.generic],
     doc: str,
-    scalar: Callable[..., Any],
+    scalar: Callable[..., Any] | None = None,
     **rules: Any,
 ) -> Elementwise:
     """Add a row to the table; arguments as the fields of `Row`."""
     if name in ROWS:
         raise ValueError(f"there are two elementwise rows named {name}")
-    ROWS[name] = Row(name, reference, doc, scalar, **rules)
+    ROWS[name] = Row(name, reference, doc, scalar or _of_builder(name), **rules)
     op = OPS[name] = OPS.get(name) or Elementwise(name)
     op.row, op.__doc__ = ROWS[name], doc
     return op
+
+
+def _of_builder(name: str) -> Callable[..., Any]:
+    method = f"{name}_" if iskeyword(name) else name
+    return lambda b, *operands: getattr(b, method)(*operands)
 
 
 def _reason(name: str, types: tuple[OperandType, ...], error: TypeError) -> str:

@@ -12,6 +12,7 @@ Source: PyTensor's ``pytensor.tensor.optimize``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -383,13 +384,13 @@ def _parameters(value: Variable, x: Variable) -> list[Variable]:
 
 
 def _solved(
-    what: str, value: TensorVariable, unknowns: Unknowns, op: Callable[[Any, Sequence[Variable], Any], Any]
+    what: str, value: TensorVariable, unknowns: Unknowns, op: Callable[..., Solver], argument: str
 ) -> tuple[Any, TensorVariable]:
-    """The solution for one or several unknowns; several become one vector."""
+    """The solution for one or several unknowns; several become one vector. ``op`` has it as ``argument``."""
     value = as_tensor_variable(value)
     if isinstance(unknowns, Variable):
         args = _parameters(value, unknowns)
-        solution, success = op(unknowns, args, value)(unknowns, *args)
+        solution, success = op(unknowns, *args, **{argument: value})(unknowns, *args)
         return solution, success
     if not unknowns:
         raise ValueError(f"{what} takes at least one variable to solve for, got {unknowns!r}")
@@ -399,7 +400,7 @@ def _solved(
     replace = {x: cast(part, x.type.dtype) for x, part in zip(unknowns, parts, strict=True)}
     value = graph_replace(value, {x: x.type.filter_variable(part) for x, part in replace.items()})
     args = _parameters(value, vector)
-    solution, success = op(vector, args, value)(packed, *args)
+    solution, success = op(vector, *args, **{argument: value})(packed, *args)
     return [cast(s, x.type.dtype) for s, x in zip(unpack(solution, shapes), unknowns, strict=True)], success
 
 
@@ -438,20 +439,15 @@ def minimize(
         >>> [round(float(v), 6) for v in f(0.0, 3.0)]
         [3.0, 1.0]
     """
-
-    def op(x: TensorLike, args: Sequence[Variable], value: TensorLike) -> MinimizeOp:
-        return MinimizeOp(
-            x,
-            *args,
-            objective=value,
-            method=method,
-            jac=jac,
-            hess=hess,
-            use_vectorized_jac=use_vectorized_jac,
-            optimizer_kwargs=optimizer_kwargs,
-        )
-
-    return _solved("minimize", objective, x, op)
+    op = partial(
+        MinimizeOp,
+        method=method,
+        jac=jac,
+        hess=hess,
+        use_vectorized_jac=use_vectorized_jac,
+        optimizer_kwargs=optimizer_kwargs,
+    )
+    return _solved("minimize", objective, x, op, "objective")
 
 
 def minimize_scalar(
@@ -478,11 +474,8 @@ def minimize_scalar(
         >>> round(float(graphc.function([x, a], at)(0.0, 3.0)), 6)
         3.0
     """
-
-    def op(x: TensorLike, args: Sequence[Variable], value: TensorLike) -> MinimizeScalarOp:
-        return MinimizeScalarOp(x, *args, objective=value, method=method, optimizer_kwargs=optimizer_kwargs)
-
-    return _solved("minimize_scalar", objective, x, op)
+    op = partial(MinimizeScalarOp, method=method, optimizer_kwargs=optimizer_kwargs)
+    return _solved("minimize_scalar", objective, x, op, "objective")
 
 
 def root(
@@ -516,19 +509,14 @@ def root(
         >>> graphc.function([x, a], at)([1.0], 4.0).round(6)
         array([2.])
     """
-
-    def op(x: TensorLike, args: Sequence[Variable], value: TensorLike) -> RootOp:
-        return RootOp(
-            x,
-            *args,
-            equations=value,
-            method=method,
-            jac=jac,
-            use_vectorized_jac=use_vectorized_jac,
-            optimizer_kwargs=optimizer_kwargs,
-        )
-
-    return _solved("root", equations, variables, op)
+    op = partial(
+        RootOp,
+        method=method,
+        jac=jac,
+        use_vectorized_jac=use_vectorized_jac,
+        optimizer_kwargs=optimizer_kwargs,
+    )
+    return _solved("root", equations, variables, op, "equations")
 
 
 def root_scalar(
@@ -561,10 +549,5 @@ def root_scalar(
         >>> round(float(graphc.function([x, a], at)(1.0, 4.0)), 6)
         2.0
     """
-
-    def op(x: TensorLike, args: Sequence[Variable], value: TensorLike) -> RootScalarOp:
-        return RootScalarOp(
-            x, *args, equation=value, method=method, jac=jac, hess=hess, optimizer_kwargs=optimizer_kwargs
-        )
-
-    return _solved("root_scalar", equation, variable, op)
+    op = partial(RootScalarOp, method=method, jac=jac, hess=hess, optimizer_kwargs=optimizer_kwargs)
+    return _solved("root_scalar", equation, variable, op, "equation")

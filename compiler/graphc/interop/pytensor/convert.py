@@ -290,6 +290,18 @@ def static_int(variable: Variable) -> int | None:
         return None
 
 
+def known_int(variable: Variable, what: str) -> int:
+    """The value of a scalar that the conversion needs to know.
+
+    Raises:
+        NoConversion: it is computed; ``what`` names it.
+    """
+    found = static_int(variable)
+    if found is None:
+        raise NoConversion(f"{what} is computed")
+    return found
+
+
 def sizes(x: Converted) -> list[Converted]:
     """The sizes of a tensor, one variable each."""
     return [x.shape[axis] for axis in range(x.type.ndim)]

@@ -16,7 +16,7 @@ from scipy.interpolate import PPoly
 import graphc
 import graphc.tensor as pt
 from graphc import printing, raise_op
-from graphc.interop.pytensor.convert import Converter, NoConversion, Values, converts, static_int
+from graphc.interop.pytensor.convert import Converter, NoConversion, Values, converts, known_int
 from graphc.tensor import optimize
 
 if TYPE_CHECKING:
@@ -160,9 +160,7 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
 
 def _axis(op: Op, node: Apply) -> int:
     """The axis of a sort: an input, which has to be known, or from PyTensor 3.1 on a parameter."""
-    axis = op.axis if hasattr(op, "axis") else static_int(node.inputs[1])
-    if axis is None:
-        raise NoConversion("the axis is computed")
+    axis = op.axis if hasattr(op, "axis") else known_int(node.inputs[1], "the axis")
     return int(axis)
 
 
@@ -215,18 +213,14 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
 @converts("Convolve1d")
 def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     """The third input says whether the result is "full" or "valid"."""
-    full = static_int(node.inputs[2])
-    if full is None:
-        raise NoConversion("the mode is computed")
+    full = known_int(node.inputs[2], "the mode")
     return pt.signal.convolve1d(inputs[0], inputs[1], mode="full" if full else "valid")
 
 
 @converts("Convolve2d")
 def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     if len(inputs) > 2:
-        full = static_int(node.inputs[2])
-        if full is None:
-            raise NoConversion("the mode is computed")
+        full = known_int(node.inputs[2], "the mode")
         mode = "full" if full else "valid"
     else:
         mode = op.mode
@@ -236,9 +230,7 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
 
 @converts("Fourier", module="pytensor.tensor")
 def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    axis = static_int(node.inputs[2])
-    if axis is None:
-        raise NoConversion("the axis is computed")
+    axis = known_int(node.inputs[2], "the axis")
     return pt.fft.fft(inputs[0], n=inputs[1], axis=axis)
 
 

@@ -14,7 +14,7 @@ from pytensor.tensor.subtensor import indices_from_subtensor
 
 import graphc.gradient as gradient
 import graphc.tensor as pt
-from graphc.interop.pytensor.convert import Converter, NoConversion, Values, converts, sizes, static_int
+from graphc.interop.pytensor.convert import Converter, Values, converts, known_int, sizes
 from graphc.interop.pytensor.types import is_tensor
 from graphc.ops.shape import made_as
 
@@ -86,9 +86,8 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
 def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     inverse = getattr(op, "inverse", None)
     if inverse is None:
-        inverse = static_int(node.inputs[2]) if len(node.inputs) > 2 else 0
-    if inverse is None:
-        raise NoConversion("whether to invert the permutation is computed")
+        what = "whether to invert the permutation"
+        inverse = known_int(node.inputs[2], what) if len(node.inputs) > 2 else 0
     return pt.permute_row_elements(inputs[0], inputs[1], inverse=bool(inverse))
 
 
@@ -162,18 +161,14 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
 def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     if hasattr(op, "axis"):  # from PyTensor 3.1 on
         return pt.join(op.axis, *inputs)
-    axis = static_int(node.inputs[0])
-    if axis is None:
-        raise NoConversion("the axis is computed")
+    axis = known_int(node.inputs[0], "the axis")
     return pt.join(axis, *inputs[1:])
 
 
 @converts("Split")
 def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     x, *rest = inputs
-    axis = op.axis if hasattr(op, "axis") else static_int(node.inputs[1])
-    if axis is None:
-        raise NoConversion("the axis is computed")
+    axis = op.axis if hasattr(op, "axis") else known_int(node.inputs[1], "the axis")
     known = [output.type.shape[axis] for output in node.outputs]
     parts = rest[-1] if None in known else known
     return pt.split(x, parts, n_splits=op.len_splits, axis=axis)

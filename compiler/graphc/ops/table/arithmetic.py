@@ -124,24 +124,17 @@ register(
     "add",
     np.add,
     "Sum; of booleans, logical or.",
-    lambda b, x, y: b.add(x, y),
     grad=(lambda x, y, out, g: g, lambda x, y, out, g: g),
     folds=True,
     cheap=True,
 )
 register(
-    "sub",
-    np.subtract,
-    "Difference.",
-    lambda b, x, y: b.sub(x, y),
-    grad=(lambda x, y, out, g: g, lambda x, y, out, g: -g),
-    cheap=True,
+    "sub", np.subtract, "Difference.", grad=(lambda x, y, out, g: g, lambda x, y, out, g: -g), cheap=True
 )
 register(
     "mul",
     np.multiply,
     "Product; of booleans, logical and.",
-    lambda b, x, y: b.mul(x, y),
     grad=(lambda x, y, out, g: g * y, lambda x, y, out, g: g * x),
     folds=True,
     cheap=True,
@@ -166,25 +159,22 @@ register(
     "mod",
     np.mod,
     "Remainder with the sign of the divisor; integers modulo 0 give 0.",
-    lambda b, x, y: b.mod(x, y),
     grad=(lambda x, y, out, g: g, lambda x, y, out, g: -g * floor_div(x, y)),
 )
 register(
     "pow",
     _power,
     "x to the power y.",
-    lambda b, x, y: b.pow(x, y),
     grad=(_pow_x, _pow_y),
     special=_square_root,
     dtypes=ufunc_rule(np.power),
     nin=2,
 )
-register("neg", np.negative, "Negation.", lambda b, x: b.neg(x), grad=(lambda x, out, g: -g,), cheap=True)
+register("neg", np.negative, "Negation.", grad=(lambda x, out, g: -g,), cheap=True)
 register(
     "abs",
     np.absolute,
     "Magnitude; real also for complex numbers.",
-    lambda b, x: b.abs(x),
     grad=(lambda x, out, g: g * conj(sign(x)),),
     holomorphic=False,
     cheap=True,
@@ -193,7 +183,6 @@ register(
     "sign",
     np.sign,
     "-1, 0 or 1; x / abs(x) for complex numbers.",
-    lambda b, x: b.sign(x),
     grad=(_sign,),
     holomorphic=False,
     cheap=True,
@@ -202,7 +191,6 @@ register(
     "maximum",
     np.maximum,
     "Larger operand; NaN wins.",
-    lambda b, x, y: b.maximum(x, y),
     grad=(lambda x, y, out, g: _chosen(x, out, g), lambda x, y, out, g: switch(eq(out, x), 0, g)),
     folds=True,
     cheap=True,
@@ -211,7 +199,6 @@ register(
     "minimum",
     np.minimum,
     "Smaller operand; NaN wins.",
-    lambda b, x, y: b.minimum(x, y),
     grad=(lambda x, y, out, g: _chosen(x, out, g), lambda x, y, out, g: switch(eq(out, x), 0, g)),
     folds=True,
     cheap=True,
@@ -223,18 +210,11 @@ register(
     "reciprocal",
     np.reciprocal,
     "1 / x; of integers, in floating point.",
-    lambda b, x: b.reciprocal(x),
     grad=(lambda x, out, g: -g * sqr(out),),
     # NumPy's loops of integers round to 0, which helps nobody.
     dtypes=ufunc_rule(np.sqrt),
 )
-register(
-    "copysign",
-    np.copysign,
-    "Magnitude of x with the sign of y.",
-    lambda b, x, y: b.copysign(x, y),
-    grad=(_copysign, None),
-)
+register("copysign", np.copysign, "Magnitude of x with the sign of y.", grad=(_copysign, None))
 register(
     "angle",
     np.angle,

@@ -59,7 +59,6 @@ register(
     "logical_and",
     np.logical_and,
     "Whether both are nonzero.",
-    lambda b, x, y: b.logical_and(x, y),
     grad=(None, None),
     dtypes=_logic_rule,
     folds=True,
@@ -69,58 +68,19 @@ register(
     "logical_or",
     np.logical_or,
     "Whether one is nonzero.",
-    lambda b, x, y: b.logical_or(x, y),
     grad=(None, None),
     dtypes=_logic_rule,
     folds=True,
     cheap=True,
 )
 register(
-    "logical_xor",
-    np.logical_xor,
-    "Whether exactly one is nonzero.",
-    lambda b, x, y: b.logical_xor(x, y),
-    grad=(None, None),
-    dtypes=_logic_rule,
+    "logical_xor", np.logical_xor, "Whether exactly one is nonzero.", grad=(None, None), dtypes=_logic_rule
 )
-register(
-    "logical_not",
-    np.logical_not,
-    "Whether x is zero.",
-    lambda b, x: b.logical_not(x),
-    grad=(None,),
-    dtypes=_logic_rule,
-    cheap=True,
-)
-register(
-    "and",
-    np.bitwise_and,
-    "Bitwise and.",
-    lambda b, x, y: b.and_(x, y),
-    grad=(None, None),
-    folds=True,
-    cheap=True,
-)
-register(
-    "or", np.bitwise_or, "Bitwise or.", lambda b, x, y: b.or_(x, y), grad=(None, None), folds=True, cheap=True
-)
-register(
-    "xor",
-    np.bitwise_xor,
-    "Bitwise exclusive or.",
-    lambda b, x, y: b.xor(x, y),
-    grad=(None, None),
-    folds=True,
-    cheap=True,
-)
-register(
-    "invert",
-    np.invert,
-    "Every bit flipped; of booleans, not.",
-    lambda b, x: b.invert(x),
-    grad=(None,),
-    cheap=True,
-)
+register("logical_not", np.logical_not, "Whether x is zero.", grad=(None,), dtypes=_logic_rule, cheap=True)
+register("and", np.bitwise_and, "Bitwise and.", grad=(None, None), folds=True, cheap=True)
+register("or", np.bitwise_or, "Bitwise or.", grad=(None, None), folds=True, cheap=True)
+register("xor", np.bitwise_xor, "Bitwise exclusive or.", grad=(None, None), folds=True, cheap=True)
+register("invert", np.invert, "Every bit flipped; of booleans, not.", grad=(None,), cheap=True)
 register(
     "left_shift",
     np.left_shift,
@@ -135,8 +95,8 @@ register(
     lambda b, x, y: b.shr(x, y),
     grad=(None, None),
 )
-register("isnan", np.isnan, "Whether x is NaN.", lambda b, x: b.isnan(x), grad=(None,))
-register("isinf", np.isinf, "Whether x is an infinity.", lambda b, x: b.isinf(x), grad=(None,))
+register("isnan", np.isnan, "Whether x is NaN.", grad=(None,))
+register("isinf", np.isinf, "Whether x is an infinity.", grad=(None,))
 register(
     "isfinite",
     np.isfinite,

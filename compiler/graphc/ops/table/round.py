@@ -73,9 +73,9 @@ def _real_as_it_is(x: TensorVariable) -> TensorVariable | None:
     return x if x.type.kind in "iuf" else None
 
 
-register("floor", np.floor, "Largest integer not above x.", lambda b, x: b.floor(x), grad=(None,))
-register("ceil", np.ceil, "Smallest integer not below x.", lambda b, x: b.ceil(x), grad=(None,))
-register("trunc", np.trunc, "x without its fraction.", lambda b, x: b.trunc(x), grad=(None,))
+register("floor", np.floor, "Largest integer not above x.", grad=(None,))
+register("ceil", np.ceil, "Smallest integer not below x.", grad=(None,))
+register("trunc", np.trunc, "x without its fraction.", grad=(None,))
 register(
     "round",
     np.round,
@@ -98,7 +98,6 @@ register(
     "real",
     np.real,
     "Real part.",
-    lambda b, x: b.real(x),
     dtypes=_real_rule,
     nin=1,
     holomorphic=False,
@@ -108,7 +107,6 @@ register(
     "imag",
     np.imag,
     "Imaginary part.",
-    lambda b, x: b.imag(x),
     dtypes=_real_rule,
     nin=1,
     holomorphic=False,
@@ -118,7 +116,6 @@ register(
     "conj",
     np.conjugate,
     "Complex conjugate.",
-    lambda b, x: b.conj(x),
     grad=(lambda x, out, g: conj(g),),
     holomorphic=False,
     dtypes=lambda types: (types[0], types[0]),
@@ -128,7 +125,6 @@ register(
     "complex",
     _complex,
     "Complex number with real part x and imaginary part y.",
-    lambda b, x, y: b.complex(x, y),
     nin=2,
     dtypes=_complex_rule,
     holomorphic=False,
