@@ -581,8 +581,8 @@ class Logarithms(Expressions[V]):
         if len(terms) > MOST_PARTS or any(sign < 0 for _, sign in terms):
             return None
         found = [i for i, (term, _) in enumerate(terms) if self._are_same(term, v)]
-        form = self._share_part(v) if len(found) == 1 else None
-        if form is None:
+        form = self._sure(v) if len(found) == 1 else None
+        if form is None or form.plain:
             return None
         forms: list[Form[V]] = []
         for i, (term, _) in enumerate(terms):
@@ -596,10 +596,6 @@ class Logarithms(Expressions[V]):
         log = total.log if self.is_number(v, 1) else self._made("sub", total.log, form.log)
         joined = self._joined(log, form, total)
         return joined._replace(between=(*joined.between, whole), gained=True)
-
-    def _share_part(self, v: V) -> Form[V] | None:
-        form = self._sure(v)
-        return None if form is None or form.plain else form
 
     def _of_power(self, v: V, x: V, y: V) -> Form[V] | None:
         if self._root(v) is not None:

@@ -11,8 +11,8 @@ import numpy as np
 from graphc.ops.algebra import MOST_PARTS, Algebra, Form, V
 from graphc.ops.logarithms import Logarithms
 
-# What may become one with another factor of a product.
-_MERGED = frozenset(("exp", "expm1", "sigmoid", "pow", "add", "sub", "select"))
+# Factors that may become one; a divisor that is a sum may with any other.
+_MERGED = frozenset(("exp", "expm1", "sigmoid", "pow", "sub", "select"))
 # Those that grow as exp(x), or fall as exp(-x).
 BESSEL = frozenset(("i0", "i1", "iv", "k0", "k1", "kv"))
 # What is small where exponentials are large.
@@ -132,9 +132,6 @@ class Stable(Logarithms[V]):
     def _merged(self, factors: list[tuple[V, int]]) -> tuple[list[_Part[V]], list[V]]:
         """Factors, those that have become one with what they are computed from, and those that are gone."""
         gone: list[V] = []
-        known = sum(self.algebra.made_by(w)[0] in _MERGED for w, _ in factors)
-        if known < 2 and not any(power < 0 for _, power in factors if known):
-            return [(w, power, ()) for w, power in factors], gone
         kept: list[_Part[V]] = []
         for w, power in factors:
             for i, (x, other, roots) in enumerate(kept):
@@ -346,6 +343,10 @@ class Stable(Logarithms[V]):
 
     def _together(self, v: V, power: int, w: V, other: int) -> tuple[V, tuple[V, ...], tuple[V, ...]] | None:
         """Two factors as one, and what of each it is computed from."""
+        names = self.algebra.made_by(v)[0], self.algebra.made_by(w)[0]
+        divisor = names[power > 0] if power != other else ""
+        if divisor != "add" and not _MERGED.issuperset(names):
+            return None
         (name, x, roots), (second, y, more) = self._function(v), self._function(w)
         for part, whole, powers in ((v, w, (power, other)), (w, v, (other, power))):
             share = self._share(part, whole) if powers == (1, -1) else None

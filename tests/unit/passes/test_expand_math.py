@@ -20,7 +20,9 @@ from graphc.backends.handoff import to_llvmlite
 from graphc.ir.diagnostics import PassError
 from graphc.lowering.math import coefficients, expansions
 from graphc.lowering.math.builder import F32, F64, LN2, PI
+from graphc.passes.buffer import expand_math
 from graphc.passes.buffer.expand_math import ExpandMath
+from graphc_dialects._mlir import ir
 from graphc_tools.math_kernel import (
     Kernel,
     compile_ir,
@@ -234,6 +236,14 @@ def test_constants_split_without_loss() -> None:
 def test_keep_names_a_function_without_expansion() -> None:
     with pytest.raises(PassError, match="names 'sine', which has no expansion; these have: acos, asin"):
         lower(unary("exp", "float64"), (ExpandMath(keep="sine"),))
+
+
+def test_a_module_is_walked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    walks: list[ir.Operation] = []
+    find = expand_math.walk_for
+    monkeypatch.setattr(expand_math, "walk_for", lambda root, names: walks.append(root) or find(root, names))
+    lower(unary("exp", "float64"), (ExpandMath(),))
+    assert len(walks) == 1
 
 
 def with_variants(text: str, features: str) -> str:

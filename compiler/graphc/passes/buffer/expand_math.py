@@ -89,19 +89,20 @@ class ExpandMath(Pass):
                     module.operation,
                     f"option keep names '{name}', which has no expansion; these have: {known}",
                 )
-        found = walk_for(module.operation, table)
+        found, loops = _found(module, table)
         if len(found) > self.limit:
             # expm1 and log1p are not among these: upstream lowers them to formulas that cancel near 0.
             self.count("left as calls", sum(op.name in _CALLABLE for op in found))
             found = [op for op in found if op.name not in _CALLABLE]
         expanded = {op.name for op in found}
-        for apart in walk_for(module.operation, ("scf.for",)):
+        for apart in loops:
             if APART in apart.attributes and _computes_much(apart, expanded):
                 self.count("loops in strips", _in_strips(apart))
             elif _function(apart) and _as_vector(apart):
                 self.count("loops of one vector")
-        found = walk_for(module.operation, expanded)
-        _mark(module, expanded)
+        if any(self.statistics.get(made) for made in ("loops in strips", "loops of one vector")):
+            found, loops = _found(module, expanded)
+        _mark(module, loops, expanded)
         for op in found:
             self._expand(op, table[op.name])
 
@@ -144,14 +145,20 @@ def is_wide(module: ir.Module) -> bool:
     return WIDE in module.operation.attributes
 
 
-def _mark(module: ir.Module, expanded: set[str]) -> None:
+def _found(module: ir.Module, names: Collection[str]) -> tuple[list[ir.Operation], list[ir.Operation]]:
+    """The elementary functions of some names, and the loops, found in one walk."""
+    found = walk_for(module.operation, {*names, "scf.for"})
+    return [op for op in found if op.name != "scf.for"], [op for op in found if op.name == "scf.for"]
+
+
+def _mark(module: ir.Module, loops: list[ir.Operation], expanded: set[str]) -> None:
     """Says which functions take the widest vectors: those with a loop that computes much.
 
     Args:
         module: is marked.
+        loops: those in it.
         expanded: names of the functions that become arithmetic.
     """
-    loops = walk_for(module.operation, ("scf.for",))
     wide = {name for loop in loops if (name := _function(loop)) and _computes_much(loop, expanded)}
     if not wide:
         return
@@ -179,8 +186,8 @@ def _computes_much(loop: ir.Operation, expanded: set[str]) -> bool:
     waits = set[ir.Value](list(block.arguments)[1:])
     arithmetic, much = 0, False
     for other in block.operations:
-        inside = walk(other.operation) if len(other.regions) else []
-        names = [other.operation.name, *(inner.name for inner in inside)]
+        inside = walk(other.operation) if len(other.regions) and other.name not in _LOOPS_AND_CALLS else []
+        names = [other.name, *(inner.name for inner in inside)]
         if not _LOOPS_AND_CALLS.isdisjoint(names):
             return False
         operands = [*other.operands, *(value for inner in inside for value in inner.operands)]

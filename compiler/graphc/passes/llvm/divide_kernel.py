@@ -20,6 +20,8 @@ from graphc_runtime.record import record
 
 # What modules are called, and the attribute with the functions that they define for others.
 PIECE, EXPORTS = "graphc_piece", "graphc.exports"
+# Operations that name symbols.
+_REFER = ("llvm.call", "llvm.mlir.addressof")
 # Of globals that a module does not share.
 _INNER = ("#llvm.linkage<private>", "#llvm.linkage<internal>")
 
@@ -98,9 +100,9 @@ class _Division:
         """The number of operations of all functions."""
         for name, op in self._symbols.items():
             if _is_defined(op):
-                inside = walk(op)
-                self._needs[name] = set().union(*map(_references, inside)) - {name}
-                self._sizes[name] = sum(inner.name not in CONSTANTS for inner in inside)
+                inside = [(x.name, x) for x in walk(op)]
+                self._needs[name] = {_named(x) for kind, x in inside if kind in _REFER} - {name, ""}
+                self._sizes[name] = sum(kind not in CONSTANTS for kind, _ in inside)
         return sum(self._sizes.values())
 
     def nests(self) -> list[Nest]:
@@ -228,13 +230,11 @@ def _is_defined(op: ir.Operation) -> bool:
     return op.name == "llvm.func" and len(op.regions[0].blocks) > 0
 
 
-def _references(op: ir.Operation) -> set[str]:
-    """The symbols that an operation names."""
+def _named(op: ir.Operation) -> str:
+    """The symbol that an operation of `_REFER` names."""
     if op.name == "llvm.call":
-        return {callee_of(op)} - {""}
-    if op.name == "llvm.mlir.addressof":
-        return {str(ir.FlatSymbolRefAttr(op.attributes["global_name"]).value)}
-    return set()
+        return callee_of(op)
+    return str(ir.FlatSymbolRefAttr(op.attributes["global_name"]).value)
 
 
 def _code(function: ir.Operation, name: str) -> str:
