@@ -316,7 +316,8 @@ class Elementwise(Op):
             raise TypeError(f"{self.name} takes {self.row.arity} operands, got {len(inputs)}")
         operands = weak_operands(inputs)
         if self.row.compares:
-            operands = [constant(x) if type(x) is int and not -128 <= x < 128 else x for x in operands]
+            least = 0 if any(isinstance(x, Variable) and x.type.kind == "u" for x in operands) else -128
+            operands = [constant(x) if type(x) is int and not least <= x < 128 else x for x in operands]
         dtypes = _resolve(
             self.name, tuple(x.type.numpy_dtype if isinstance(x, Variable) else type(x) for x in operands)
         )

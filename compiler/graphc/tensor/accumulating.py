@@ -31,6 +31,7 @@ from graphc.ops.math import (
     floor_div,
     ge,
     gt,
+    isfinite,
     isnan,
     le,
     lt,
@@ -269,8 +270,11 @@ def interp(
     before = maximum(after - 1, 0)
     x0, f0 = xp[before], fp[before]
     width = xp[after] - x0
-    slope = (fp[after] - f0) / switch(eq(width, 0), 1, width)
-    result = f0 + slope * (x - x0)
+    width = switch(eq(width, 0), 1, width)
+    slope, part = (fp[after] - f0) / width, (x - x0) / width
+    # Infinities have no slope.
+    beside = switch(eq(x, x0), f0, f0 * (1 - part) + fp[after] * part)
+    result = switch(isfinite(slope), f0 + slope * (x - x0), beside)
     result = switch(lt(x, xp[0]), fp[0] if left is None else left, result)
     result = switch(ge(x, xp[-1]), fp[-1], result)
     if right is not None:

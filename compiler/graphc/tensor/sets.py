@@ -153,6 +153,10 @@ def isin(
     """
     x, others = as_tensor_variable(element), ravel(as_tensor_variable(test_elements))
     dtype = promote(x.type.numpy_dtype, others.type.numpy_dtype).name
+    mixed = {x.type.kind, others.type.kind} == {"i", "u"} and dtype == "float64"
+    # Only what both dtypes have may be equal; float64 does not tell large numbers apart.
+    common = ge(cast(x, "int64"), 0) if mixed else None
+    dtype = "uint64" if mixed else dtype
     x, others = cast_to(x, dtype), cast_to(others, dtype)
     if others.type.shape[0] is not None and others.type.shape[0] <= 8:
         found: TensorVariable = zeros_like(x, dtype="bool")
@@ -160,6 +164,7 @@ def isin(
             found = found | eq(x, others[i])
     else:
         found = reshape(Contained()(ravel(x), sort(others)), sizes_of(x))
+    found = found if common is None else found & common
     return ~found if invert else found
 
 

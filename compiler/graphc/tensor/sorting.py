@@ -19,7 +19,7 @@ from graphc.ops.dimshuffle import normalize_axis
 from graphc.ops.elementwise import cast_to
 from graphc.ops.ifelse import ifelse
 from graphc.ops.math import abs as abs_
-from graphc.ops.math import cast, eq, switch
+from graphc.ops.math import cast, eq, gt, lt, switch
 from graphc.ops.reduce import any as any_
 from graphc.ops.shape import known_size, size_of, sizes_of
 from graphc.ops.shaping import (
@@ -214,6 +214,12 @@ def searchsorted(
         if order.type.ndim != 1:
             raise ValueError(f"the sorter of searchsorted is a vector, got {order} of type {order.type}")
         x = x[specify_shape(order, [size_of(x, 0)])]
+    if {x.type.kind, values.type.kind} == {"i", "u"} and "uint64" in (x.type.dtype, values.type.dtype):
+        # Their common dtype, float64, does not tell large numbers apart.
+        unsigned = x.type.kind == "u"
+        found = searchsorted(x, cast(values, "uint64" if unsigned else "int64"), side)
+        outside = lt(values, 0) if unsigned else gt(values, np.iinfo(np.int64).max)
+        return switch(outside, 0 if unsigned else size_of(x, 0), found)
     found = SearchSorted(side == "right")(x, ravel(values))
     return found if values.type.ndim == 1 else reshape(found, sizes_of(values))
 

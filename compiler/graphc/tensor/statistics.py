@@ -28,6 +28,7 @@ from graphc.ops.math import (
     ge,
     gt,
     imag,
+    isfinite,
     isinf,
     isnan,
     maximum,
@@ -205,10 +206,10 @@ def _between(ordered: TensorVariable, place: TensorVariable, method: str) -> Ten
     difference = high - low
     near = low + difference * weight
     far = high - difference * (1 - weight)
-    # The form that is exact at its end; infinities have no difference.
+    # The form that is exact at its end; infinities have no difference, and that of large numbers overflows.
     mixed = switch(ge(weight, 0.5), far, near)
-    same = isinf(low) & eq(low, high)
-    return switch(same | eq(weight, 0), low, mixed)
+    mixed = switch(isfinite(difference), mixed, low * (1 - weight) + high * weight)
+    return switch(eq(weight, 0), low, mixed)
 
 
 def _at(ordered: TensorVariable, positions: TensorVariable) -> TensorVariable:

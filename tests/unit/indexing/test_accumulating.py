@@ -23,6 +23,9 @@ FUNCTIONS = [
     lambda p, x: p.trapezoid(x, axis=0),
     lambda p, x: p.trapezoid(x, x[0], axis=1),
     lambda p, x: p.interp(x, p.sort(x[0]), x[1], left=7.0),
+    lambda p, x: p.interp(
+        p.arange(0.0, 4.1, 0.25), p.arange(5.0), np.array([0, np.inf, -np.inf, -np.inf, 7])
+    ),
     lambda p, x: p.interp(x, p.sort(x[0]), x[1], period=1.5),
     lambda p, x: p.unwrap(x * 7),
 ]

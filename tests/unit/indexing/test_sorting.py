@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+
 import numpy as np
 import pytest
 
@@ -213,6 +215,25 @@ def test_searchsorted_promotes_and_digitizes(rng):
     expected = [np.digitize(values, e, right=right) for e in (up, down) for right in (False, True)]
     for got, want in zip(bins, expected, strict=True):
         np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("signed", ["int64", "int8"])
+def test_integers_of_two_kinds_are_compared_as_integers(signed):
+    """NumPy compares them as float64, which does not tell neighbours apart."""
+    of = {dtype: np.iinfo(dtype) for dtype in (signed, "uint64")}
+    places = sorted({-2, 0, 3, 100, 127, *(2**e + k for e in (62, 63, 64) for k in (-2, -1, 0, 1))})
+    for a, v in ((signed, "uint64"), ("uint64", signed)):
+        x, y = ([i for i in places if of[dtype].min <= i <= of[dtype].max] for dtype in (a, v))
+        x = x[::2]
+        s, values = pt.vector("s", dtype=a), pt.vector("v", dtype=v)
+        outputs = [pt.searchsorted(s, values), pt.searchsorted(s, values, side="right"), pt.isin(values, s)]
+        outputs += [pt.digitize(values, s), pt.isin(values, np.array(x[-5:], a))]
+        left, right = ([bisect(x, i) for i in y] for bisect in (bisect_left, bisect_right))
+        expected = [left, right, [i in x for i in y], right, [i in x[-5:] for i in y]]
+        for mode in ("fast_run", "reference"):
+            found = graphc.function([s, values], outputs, mode=mode)(np.array(x, a), np.array(y, v))
+            assert [each.tolist() for each in found] == expected
+    assert pt.searchsorted(np.arange(2**62, 2**62 + 9, dtype="uint64"), 2**62 + 5).eval() == 5
 
 
 def test_errors():

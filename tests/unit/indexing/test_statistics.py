@@ -69,6 +69,27 @@ def test_order_statistics():
     compare(STATISTICS, [pt.dmatrix("x")], matrices())
 
 
+@pytest.mark.parametrize(
+    "x", [[-np.inf, np.inf, 5.0, 4.0], [np.inf, np.inf, 1.0], [1.7e308, -1.7e308]], ids=str
+)
+def test_between_infinities_and_large_numbers(x):
+    """Part of the way to an infinity is that infinity, where NumPy has NaN; medians are quantiles."""
+    x, fractions = np.array(x), np.linspace(0, 1, 13)
+    place = fractions * (x.size - 1)
+    part, low, high = (
+        place % 1,
+        np.sort(x)[np.floor(place).astype(int)],
+        np.sort(x)[np.ceil(place).astype(int)],
+    )
+    with np.errstate(invalid="ignore"):
+        expected = np.where(part, low * (1 - part) + high * part, low)
+    found = [pt.quantile(x, fractions), pt.nanquantile(x, fractions), pt.quantile(x, fractions[:3])]
+    for each in found:
+        np.testing.assert_allclose(each.eval(), expected[: each.eval().size], 1e-12)
+    for each in (pt.median(x), pt.nanmedian(x), pt.nanmedian(x[None], axis=1)[0]):
+        np.testing.assert_array_equal(each.eval(), np.median(x))
+
+
 def test_reductions_that_pass_over_nan():
     compare(REDUCTIONS, [pt.dmatrix("x")], matrices())
 

@@ -80,6 +80,12 @@ def test_norms(compare, random, dtype):
     )
 
 
+def test_norms_of_nothing_are_0():
+    for shape, orders in {(0,): (None, 1, np.inf), (0, 3): (None, 1, 2, "nuc", np.inf)}.items():
+        x = pt.tensor("x", dtype="float64", shape=(None,) * len(shape))
+        assert not any(graphc.function([x], [L.norm(x, o) for o in orders])(np.zeros(shape)))
+
+
 def test_norms_of_the_array_standard_and_condition_numbers(compare, random):
     def every(m, x):
         vectors = [m.vector_norm(x, axis=axis, ord=o) for axis in (None, 1, (0, 2)) for o in (1, 2, np.inf)]

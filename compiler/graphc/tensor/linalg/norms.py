@@ -85,7 +85,7 @@ def _vector(x: TensorVariable, ord: float | str | None, axis: int, keepdims: boo
         raise ValueError(f"vectors have no norm of order {ord!r}")
     size = abs_(x)
     if ord == np.inf:
-        return max_(size, axis=axis, keepdims=keepdims)
+        return max_(size, axis=axis, keepdims=keepdims, initial=0)
     if ord == -np.inf:
         return min_(size, axis=axis, keepdims=keepdims)
     if ord == 0:
@@ -106,7 +106,7 @@ def _matrix(
         found = (
             sum_(values, axis=-1)
             if ord == "nuc"
-            else max_(values, axis=-1)
+            else max_(values, axis=-1, initial=0)
             if ord == 2
             else min_(values, axis=-1)
         )
@@ -115,7 +115,7 @@ def _matrix(
         raise ValueError(f"matrices have no norm of order {ord!r}")
     inner, outer = (row, column) if abs(ord) == 1 else (column, row)
     sums = sum_(abs_(x), axis=inner, keepdims=True)
-    found = (max_ if ord > 0 else min_)(sums, axis=outer, keepdims=True)
+    found = min_(sums, axis=outer, keepdims=True) if ord < 0 else max_(sums, outer, True, initial=0)
     return found if keepdims else squeeze(found, axes)
 
 
