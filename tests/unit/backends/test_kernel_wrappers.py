@@ -12,7 +12,7 @@ import graphc
 import graphc.tensor as pt
 from graphc.backends.cpu import object as codegen
 from graphc.backends.cpu.generate import kernel_wrappers
-from graphc.backends.cpu.object import Machine, compile_to_object
+from graphc.backends.cpu.object import Machine, Piece, compile_to_object
 from graphc.native.parts import forget_parts
 from graphc_runtime import symbols
 from graphc_runtime.loader import load_object
@@ -121,8 +121,8 @@ ROWS, _ = graphc.scan(lambda x, h: 0.9 * h + x, sequences=[X], outputs_info=[pt.
         ([M], M.sum(axis=1), True, 3, 3),
         # No loop.
         ([M, X], M @ X, False, 0, 0),
-        # Between products LLVM does more.
-        ([M], pt.tanh(M @ M) @ M, False, 3, 3),
+        # The loop between products.
+        ([M], pt.tanh(M @ M) @ M, False, 3, 0),
         # A nest: rows of a set, say, which LLVM copies whole where it may move a test out of the loop.
         ([M, X], pt.set_subtensor(M[1], X), True, 3, 3),
         # A loop that is not shared is in `main`; each iteration waits for the one before it.
@@ -148,6 +148,18 @@ def test_llvm_has_little_to_do_for_kernels_whose_loops_are_final(
     monkeypatch.setattr(Machine, "masked_bytes", lambda _: (32, 64))
     kernel = made(monkeypatch, inputs, outputs)
     assert (kernel.pass_level, kernel.vectorise) == (with_masks, with_masks > 0)
+
+
+@pytest.mark.parametrize("is_vectorised", [False, True])
+def test_each_module_of_a_kernel_says_whether_its_own_loops_are_final(monkeypatch, is_vectorised):
+    """Loops that were moved out of a kernel whose other ones are final had no vectors."""
+    text, works = "define void @{0}() {{\n  ret void\n}}\n", []
+    original = codegen._compile
+    monkeypatch.setattr(codegen, "_compile", lambda found, *_: works.extend(found) or original(found))
+    pieces = [Piece(text.format(name), frozenset({name}), name == "final") for name in ("open", "final")]
+    compile_to_object(text.format("kernel"), exports={"kernel"}, pieces=pieces, is_vectorised=is_vectorised)
+    levels = [(work.pass_level, work.vectorise) for work in works]
+    assert levels == [(0, False) if is_vectorised else (1, True), (1, True), (0, False)]
 
 
 @pytest.mark.parametrize(("bytes_", "dtype"), [(32, "float64"), (64, "float32"), (64, "int8")])

@@ -453,7 +453,8 @@ def compile_to_object(
         machine: what code is made for; this machine by default.
         is_wide: whether the modules of the kernel compute elementary functions in loops over elements.
         is_single: whether the kernel does little but call loops that have no others in them.
-        is_vectorised: whether its loops are final: what is inlined is, and there is nothing else to do.
+        is_vectorised: whether the loops of `ir_text` are final: what is inlined is, and there is nothing else
+            to do. Each piece says so of its own.
 
     Returns:
         An ELF object, or several joined by `graphc_runtime.elf.join`.
@@ -463,14 +464,15 @@ def compile_to_object(
     """
     vectorise = opt_level >= 2
     to_vectorise = vectorise and not is_vectorised and len(ir_text) <= VECTORISED_SIZE
+    low = min(opt_level, LOW_LEVEL)
     is_low = pieces or is_single or vectorise != to_vectorise
-    level = 0 if is_vectorised else min(opt_level, LOW_LEVEL) if is_low else opt_level
+    level = 0 if is_vectorised else low if is_low else opt_level
     unroll = not pieces and len(ir_text) < UNROLLED_SIZE
     kernel = Piece(ir_text, frozenset(exports))
     machine = machine or this_machine()
     works = [_Work(kernel, inlined_text, opt_level, level, unroll, to_vectorise)]
     for piece in pieces:
-        own, to_vectorise = (0, False) if piece.is_final else (level, vectorise)
+        own, to_vectorise = (0, False) if piece.is_final else (low, vectorise)
         works.append(_Work(piece, inlined_text, opt_level, own, unroll, to_vectorise))
     works = [replace(work, machine=machine.wide() if is_wide else machine) for work in works]
     works += [replace(_part_work(part, opt_level), machine=machine) for part in parts]

@@ -108,9 +108,6 @@ class VectoriseBodies(Pass):
     def _final(self, functions: dict[str, ir.Operation]) -> list[Loop] | None:
         """The loops to write with vectors; None if there are loops for which LLVM could do something else."""
         found = []
-        # Between products LLVM makes better code: gradients of networks take two thirds.
-        if len(functions) > 3 and any(name.endswith("gemm") for name in functions):
-            return None
         for op in functions.values():
             if op.name == "builtin.module" or "optimize_none" in op.attributes:
                 continue
