@@ -110,16 +110,23 @@ class Noise:
         self.rng, self._sign = np.random.default_rng(seed), -1.0 if seed % 2 else 1.0
 
     def relative(
-        self, x: np.ndarray, where: Any = True, scale: float = 0.0, made_in: np.ndarray | None = None
+        self,
+        x: np.ndarray,
+        where: Any = True,
+        scale: float = 0.0,
+        made_in: np.ndarray | None = None,
+        parts: bool = False,
     ) -> np.ndarray:
         """``x`` with some units in the last place more or less; of the largest element with ``scale``, and of
-        the dtype of what it was ``made_in``.
+        the dtype of what it was ``made_in``; of both parts of complex numbers with ``parts``.
         """
         if x.dtype.kind not in "fc" or not x.size:
             return x
         real = np.real(x if made_in is None else made_in).dtype
         unit = NOISE * float(np.finfo(real).eps)
         u = self.rng.uniform(-1, 1, x.shape)
+        if parts and x.dtype.kind == "c":
+            u = u + 1j * self.rng.uniform(-1, 1, x.shape)
         with np.errstate(all="ignore"):
             size = np.abs(x).astype("float64")
             if scale:
@@ -196,7 +203,7 @@ def _noisy(node: Apply, values: list[Any], noise: Noise) -> list[Any]:
     scale = 0.0 if row else 1.0
     results = perform_node(node, moved)
     return [
-        noise.relative(y, is_rounded(y) if row else True, scale * largest([y]))
+        noise.relative(y, is_rounded(y) if row else True, scale * largest([y]), parts=not row)
         if isinstance(y, np.ndarray) and y.dtype.kind in "fc"
         else y
         for y in results
@@ -343,6 +350,13 @@ def _or_nothing(
 def raises_anyway(wanted: Sequence[Variable], given: Mapping[Variable, Any], runs: int = RUNS) -> bool:
     """Whether a program that fails also does with noise."""
     return all(_or_nothing(wanted, given, Noise(seed)) is None for seed in range(runs))
+
+
+def factors_what_is_none(wanted: Sequence[Variable], given: Mapping[Variable, Any]) -> bool:
+    """Whether a Cholesky factor is of a matrix that is not finite: LAPACK's routines raise, or give NaN."""
+    known = interpret(wanted, dict(given))
+    nodes = [v.owner for v in known if v.owner is not None and "Cholesky" in str(v.owner.op)]
+    return any(not np.isfinite(_value(node.inputs[0], known)).all() for node in nodes)
 
 
 class Expectation:

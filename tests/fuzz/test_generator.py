@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from case_text import all_cases, text_of
-from checked import Checked
+from checked import Checked, known
 from growing import Builder, Unfit, grow
-from judging import Expectation
+from judging import Expectation, factors_what_is_none
 from op_runner import LAYOUTS, VIEWS
 from processes import Dead, Worker
 from program import Input, Program, Step
@@ -89,6 +89,21 @@ def test_exponentials_of_narrow_numbers_may_be_logarithms_before_they_are_widene
     assert expected.difference(expected.value * (1 + 1e-4))
     (expected,) = Checked(program("(x0 + 1) / x0.size", values=np.zeros(1, "float32"))).expected
     assert expected.difference(expected.value * (1 + 1e-8))
+
+
+def test_a_factor_of_what_is_no_number_may_be_an_error():
+    """As LAPACK's routines have it; of a matrix that is finite it is none."""
+    line = "pt.linalg.cholesky(x0)"
+    assert not check(program(line, values=np.array([[2.0, 0], [np.inf, np.nan]])), ["fast_run", "reference"])
+    made = Checked(program(line, values=np.eye(2)))
+    assert not factors_what_is_none(made.targets, known(made.built))
+
+
+def test_transforms_round_both_parts_by_their_largest_element():
+    rows = np.array([[0.0, 2, 1, -0.0, 1e15, -1], [0, 1, 2, 3, 4, 5]])
+    (large,) = Checked(program("pt.fft.ifft(x0, axis=1).imag", values=rows)).expected
+    (small,) = Checked(program("pt.fft.ifft(x0, axis=1).imag", values=rows[1:])).expected
+    assert not large.difference(large.value + 0.02) and small.difference(small.value + 1e-9)
 
 
 def test_a_zero_that_is_a_sum_has_no_sign():
