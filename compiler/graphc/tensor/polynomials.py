@@ -19,12 +19,13 @@ from graphc.ops.elementwise import cast_to
 from graphc.ops.join import concatenate, stack
 from graphc.ops.math import cast, maximum, sqrt
 from graphc.ops.math import pow as pow_
-from graphc.ops.matrices import float_dtype
+from graphc.ops.matrices import float_dtype, real_dtype
 from graphc.ops.reduce import sum as sum_
 from graphc.ops.shape import size_of
 from graphc.ops.shaping import atleast_1d, expand_dims
 from graphc.ops.table.arithmetic import promote
 from graphc.tensor.accumulating import convolve
+from graphc.tensor.linalg.checks import largest_of
 from graphc.tensor.linalg.decompositions import eigvals
 from graphc.tensor.linalg.functions import lstsq
 from graphc.tensor.linalg.structured import companion
@@ -216,16 +217,19 @@ def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, w: Any = None) -> Tenso
         raise ValueError(f"polyfit takes a vector and a vector or matrix, got {x.type} and {y.type}")
     if int(deg) < 0:
         raise ValueError(f"polyfit: deg must be at least 0, got {deg}")
-    left: Any = vander(x, int(deg) + 1)
+    # Powers of what is at most 1 do not overflow.
+    top = largest_of(x)
+    left: Any = vander(x / top, int(deg) + 1)
     if w is not None:
         weights = cast(as_tensor_variable(w), dtype)
         left = left * expand_dims(weights, 1)
         y = y * (expand_dims(weights, 1) if y.type.ndim == 2 else weights)
     if rcond is None:
-        rcond = cast(size_of(x, 0), dtype) * float(np.finfo(dtype).eps)
+        rcond = cast(size_of(x, 0), real_dtype(dtype)) * float(np.finfo(dtype).eps)
     # Columns of equal length make the system better conditioned.
     scale = sqrt(sum_(left * left, axis=0))
     found = lstsq(left / scale, y, rcond)[0]
+    scale = scale * vander(expand_dims(top, 0), int(deg) + 1)[0]
     return found / (expand_dims(scale, 1) if y.type.ndim == 2 else scale)
 
 

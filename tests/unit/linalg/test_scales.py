@@ -45,6 +45,7 @@ FUNCTIONS = {
     "solve positive": (lambda x: [L.solve(x, x[:, 0], assume_a="pos")], (0,), True),
     "solve triangular": (lambda x: [L.solve_triangular(x, x[:, 0], lower=True)], (0,), False),
     "lstsq": (lambda x: [L.lstsq(x, x[:, 0])[0]], (0,), False),
+    "polyfit": (lambda x: [pt.polyfit(x[0], x[1], 1)[i] for i in range(2)], (0, 1), False),
     "inv": (lambda x: [L.inv(x)], (-1,), False),
     "pinv": (lambda x: [L.pinv(x)], (-1,), False),
     "cholesky": (lambda x: [L.cholesky(x)], (0.5,), True),
@@ -98,6 +99,22 @@ def test_eigenvalues_of_what_is_not_finite(dtype, bad):
         with pytest.raises(np.linalg.LinAlgError):
             f(a)
         f(a[:1])
+
+
+def test_least_squares_at_the_ends_of_the_range():
+    """Of the smallest normal numbers, of which an inverse overflows; and what is fitted to the zeros."""
+    x, y, a = pt.matrix("x"), pt.vector("y"), matrix("float64", 4, False)[:, :2]
+    fit = pt.polyfit(x[:, 0], y, 1)
+    f = graphc.function([x, y], [L.lstsq(x, y)[0], fit, *graphc.grad(fit[0], [x, y])])
+    expected = f(a, a[:, 1] + 1)
+    for exponent in (-1022, -700, 700, 1020):
+        solution, line, *slopes = f(np.ldexp(a, exponent), np.ldexp(a[:, 1] + 1, exponent))
+        np.testing.assert_allclose(solution, expected[0], rtol=1e-9)
+        np.testing.assert_allclose(line, expected[1] * [1, 2.0**exponent], rtol=1e-9)
+        for slope, wanted in zip(slopes, expected[2:], strict=True):
+            np.testing.assert_allclose(np.ldexp(slope, exponent), wanted, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(graphc.function([], L.lstsq(np.zeros((3, 2)), np.ones(3))[0])(), 0)
+    np.testing.assert_allclose(graphc.function([], pt.polyfit(np.zeros(3), np.arange(3.0), 0))(), 1)
 
 
 def test_batches_have_scales_of_their_own():

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checks of the arguments of functions of matrices."""
+"""Checks of the arguments of functions of matrices, and their scale."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from graphc.gradient import zero_grad
 from graphc.graph.basic import describe
 from graphc.graph.tensor.convert import as_tensor_variable, constant
-from graphc.ops.math import minimum
+from graphc.ops.math import abs as abs_
+from graphc.ops.math import gt, minimum, switch
+from graphc.ops.reduce import max as max_
 from graphc.ops.shape import size_of
 
 if TYPE_CHECKING:
@@ -54,3 +57,9 @@ def smaller_size(x: Variable) -> TensorVariable:
     if m is not None and n is not None:
         return constant(min(m, n), dtype="int64")
     return minimum(size_of(x, rank - 2), size_of(x, rank - 1))
+
+
+def largest_of(x: TensorVariable) -> TensorVariable:
+    """The largest magnitude in an array, without slopes; 1 of zeros and of nothing."""
+    top = zero_grad(max_(abs_(x), initial=0))
+    return switch(gt(top, 0), top, 1)

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import reduce
+from operator import mul
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from graphc.ops.reduce import max as max_
 from graphc.ops.reduce import sum as sum_
 from graphc.ops.shape import size_of, sizes_of
 from graphc.ops.shaping import reshape
-from graphc.tensor.linalg.checks import matrix, square
+from graphc.tensor.linalg.checks import largest_of, matrix, square
 from graphc.tensor.linalg.decompositions import svd
 from graphc.tensor.products import matmul
 
@@ -177,26 +178,20 @@ def lstsq(
     dtype = float_dtype(a.type.dtype, b.type.dtype)
     a, b = cast(a, dtype), cast(b, dtype)
     if rcond is None:
-        m, n = (size_of(a, a.type.ndim + axis) for axis in (-2, -1))
-        rcond = cast(maximum(m, n), real_dtype(dtype)) * float(np.finfo(dtype).eps)
+        rcond = cast(maximum(*sizes_of(a)[-2:]), real_dtype(dtype)) * float(np.finfo(dtype).eps)
     else:
         # LAPACK takes what would drop every singular value, or none, for the precision.
         rcond = as_tensor_variable(rcond)
         inside = bitwise_and(rcond > 0, rcond < 1)
         rcond = switch(inside, cast(rcond, real_dtype(dtype)), float(np.finfo(dtype).eps))
-    x = matmul(pinv(a, rcond), b)
+    # Where the solution is a number, neither the inverse nor its product overflows.
+    top = largest_of(a)
+    x = matmul(pinv(a / top, rcond), b / top)
     rest = b - matmul(a, x)
     residuals = sum_(sqr(abs_(rest)), axis=-1 if b.type.ndim == 1 else -2)
     values: Any = svd(a, compute_uv=False)
     rank = sum_(gt(values, rcond * max_(values, axis=-1, keepdims=True)), axis=-1)
     return x, residuals, cast(rank, "int32"), values
-
-
-def _product(sizes: Sequence[TensorVariable]) -> TensorVariable:
-    result: TensorVariable = constant(1, dtype="int64")
-    for size in sizes:
-        result = result * size
-    return result
 
 
 def tensorinv(a: Any, ind: int = 2) -> TensorVariable:
@@ -214,7 +209,7 @@ def tensorinv(a: Any, ind: int = 2) -> TensorVariable:
     if not 0 < ind <= a.type.ndim:
         raise ValueError(f"ind must be between 1 and the number of dimensions, {a.type.ndim}; got {ind}")
     sizes = sizes_of(a)
-    flat = reshape(a, (_product(sizes[:ind]), _product(sizes[ind:])))
+    flat = reshape(a, [reduce(mul, part, constant(1, dtype="int64")) for part in (sizes[:ind], sizes[ind:])])
     return reshape(inv(flat), (*sizes[ind:], *sizes[:ind]))
 
 
