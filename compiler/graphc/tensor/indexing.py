@@ -179,6 +179,8 @@ def _plain(item: Any) -> Any:
     if isinstance(item, list | tuple) and not has_variable(item) and np.size(item) == 0:
         item = np.zeros(np.shape(item), np.int64)
     variable = None if isinstance(item, str) else as_tensor_variable(item)
+    if isinstance(variable, Constant) and _is_mask(variable) and variable.type.shape == (0,):
+        return as_tensor_variable(np.zeros(0, np.int64))  # As in NumPy, such a mask fits any size.
     if variable is None or variable.type.kind not in "biu":
         raise IndexTypeError(
             f"an index must be an integer, slice, newaxis, ellipsis or integer array, got {item!r}"
@@ -425,11 +427,8 @@ def _mask_lenses(x: TensorVariable, mask: TensorVariable) -> list[Lens]:
     """The lenses of a mask over the first axes."""
     rank = mask.type.ndim
     sizes = sizes_of(x)[:rank]
-    mask = (
-        mask
-        if mask.type.shape == x.type.shape[:rank] and None not in mask.type.shape
-        else _fitting(mask, sizes)
-    )
+    if mask.type.shape != x.type.shape[:rank] or None in mask.type.shape:
+        mask = _fitting(mask, sizes)
     flat: list[Lens] = [FlattenLens(0, rank)] if rank > 1 else []
     return [*flat, MaskLens(ravel(mask))]
 

@@ -248,6 +248,22 @@ def test_each_kind_of_index_that_does_not_fit_is_an_index_error(mode):
                 graphc.function(inputs, output, mode=mode)(*map(np.asarray, values))
 
 
+@pytest.mark.parametrize("mode", ["fast_run", "reference"])
+@pytest.mark.parametrize("shape", [(0, 1), (3, 2), (1, 0), (2, 0, 3), (2, 3, 4)])
+def test_a_mask_of_no_elements_fits_as_in_numpy(shape, mode):
+    """In graphs, in assignments and at once; sizes known or not."""
+    empty, x = np.zeros(0, bool), np.ones(shape)
+    now = graphc.immediate.Environment().as_tensor(x)
+    for index in ((empty,), (slice(None), empty), (..., empty)):
+        assert np.asarray(now[index]).shape == x[index].shape
+        for static in (shape, (None,) * len(shape)):
+            v = pt.tensor("v", shape=static)
+            outputs = [v[index], pt.set_subtensor(v[index], 2.0), graphc.grad(v[index].sum(), v)]
+            found = graphc.function([v], outputs, mode=mode)(x)
+            for got, want in zip(found, (x[index], x, 0 * x), strict=True):
+                np.testing.assert_array_equal(got, want, strict=True)
+
+
 def test_an_index_that_does_not_fit_is_an_index_error_at_once():
     env = graphc.immediate.Environment()
     x, m = env.as_tensor(np.arange(3.0)), env.as_tensor(np.ones((2, 3)))
