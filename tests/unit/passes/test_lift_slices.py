@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import graphc
 import graphc.tensor as pt
 from graphc.backends.interpret.interpreter import run_function
 from graphc.emit import emit_module
@@ -70,3 +71,61 @@ def test_values(name: str) -> None:
                 for a, b in zip(want, have, strict=True):
                     np.testing.assert_allclose(a, b, rtol=1e-13)
         assert counts.get("slices lifted", 0) == lifted
+
+
+# Of x and y (6, 5), v (1, 5) and indices i (2,), j (6,): how many takes go up.
+TAKES: dict[str, tuple[Callable[..., Any], int]] = {
+    "rows": (lambda x, y, v, i, j: (pt.exp(x) + y * 2)[i], 1),
+    "columns of a row that is repeated": (lambda x, y, v, i, j: pt.exp(x * v)[:, i], 1),
+    "rows of a row that is repeated": (lambda x, y, v, i, j: pt.exp(x * v)[i], 1),
+    "elements": (lambda x, y, v, i, j: pt.log1p(pt.sqr(x) * 2)[pt.arange(6), j], 1),
+    "elements of what is broadcast": (lambda x, y, v, i, j: pt.exp(x * v)[pt.arange(6), j], 1),
+    "two that share": (lambda x, y, v, i, j: (lambda e: [pt.tanh(e)[i], (e * y)[i]])(pt.exp(x)), 2),
+    "two indices stay": (lambda x, y, v, i, j: (lambda e: [e[i], e[j]])(pt.exp(x)), 0),
+    "read in full": (lambda x, y, v, i, j: (lambda e: [e.sum(), e[i]])(pt.exp(x)), 0),
+    "matrices of indices": (lambda x, y, v, i, j: pt.where(x > 0, pt.exp(x), pt.sqrt(-x))[pt.stack([i])], 1),
+    "flags": (lambda x, y, v, i, j: pt.isnan(pt.log(x))[i], 1),
+    "gradients": (lambda x, y, v, i, j: graphc.grad((pt.log(pt.sqr(x) + 1)[i] * 3).sum(), x), 0),
+    "in a loop, which may hoist the function": (lambda x, y, v, i, j: graphc.scan(
+        lambda k, x, j: pt.exp(x)[(j + k) % 6].sum(), sequences=[pt.arange(4)],
+        non_sequences=[x, j[:2]], return_updates=False), 0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TAKES)
+def test_takes(name: str) -> None:
+    make, lifted = TAKES[name]
+    x, y, v = (
+        pt.tensor(k, dtype="float64", shape=s) for k, s in (("x", (6, 5)), ("y", (6, 5)), ("v", (1, 5)))
+    )
+    i, j = pt.tensor("i", dtype="int64", shape=(2,)), pt.tensor("j", dtype="int64", shape=(6,))
+    outputs = make(x, y, v, i, j)
+    inputs, outputs = [x, y, v, i, j], outputs if isinstance(outputs, list) else [outputs]
+    f = graphc.function(inputs, outputs, on_unused_input="ignore")
+    with new_context(), ir.Location.unknown():
+        module = ir.Module.parse(emit_module(FunctionGraph(inputs, outputs)).text)
+        report = run_pipeline(module, [*TIDY, "graphc-lift-slices"], verify_each=True)
+        assert report.runs[-1].statistics.get("takes lifted", 0) == lifted
+    slow = graphc.function(inputs, outputs, mode="reference", on_unused_input="ignore")
+    rng = np.random.default_rng(2)
+    for at in ([0, 4], [-1, -5], [3, 3], [0, 5], [9, 0], [0, -9]):
+        values = [
+            rng.normal(size=(6, 5)),
+            rng.normal(size=(6, 5)),
+            rng.normal(size=(1, 5)),
+            np.array(at),
+            np.arange(6) % 5,
+        ]
+        with np.errstate(all="ignore"):
+            want, have = _called(slow, values), _called(f, values)
+        assert isinstance(want, str) == isinstance(have, str), (want, have, at)
+        if not isinstance(want, str):
+            for a, b in zip(want, have, strict=True):
+                np.testing.assert_allclose(a, b, rtol=1e-13)
+
+
+def _called(f: Any, values: list[Any]) -> Any:
+    try:
+        return f(*values)
+    except IndexError as error:
+        return type(error).__name__

@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 from graphc.ir.checks import CHECKS, SizeChecks
+from graphc.ir.kinds import CHEAP
 from graphc.ir.parts import LiftRule, Part, Parts, again, slice_of
-from graphc.ir.rewrite import Rewriter
+from graphc.ir.rewrite import Rewriter, tensor_type
 from graphc.ir.scan_view import mark_reread
 from graphc.ir.traits import PARTS
-from graphc.ir.views import INLINED, JOINS, SAME_ELEMENTS, TAKES_PART, bounds_of
-from graphc.ir.walk import functions, walk
+from graphc.ir.views import INLINED, JOINS, RESHAPES, SAME_ELEMENTS, TAKES_PART, axis_of, bounds_of, reshaped
+from graphc.ir.walk import functions, named_attributes, walk
 from graphc.passes import Pass
 from graphc.passes.graph.insert_checks import elementwise
 from graphc_dialects._mlir import ir
@@ -229,6 +233,120 @@ def _users(value: ir.Value) -> list[ir.Operation]:
     return found
 
 
+class Gathering:
+    """A rule for takes: elementwise work of which only elements at an array of indices are read.
+
+    Takes with the same indices of tensors of one shape are lifted together, because one value may be read by
+    several of them. A tensor with several axes may be seen as one row of elements, as a reshape in front of
+    the takes sees it. Sizes are static, and at most half of the elements are taken.
+
+    Args:
+        op: the first take of its kind.
+
+    Attributes:
+        takes: those of the kind, with the tensors that they read.
+        cone: the operations of whose results nothing else is read.
+    """
+
+    def __init__(self, op: ir.Operation) -> None:
+        self._indices, self._axis = op.operands[1], axis_of(op)
+        source = op.operands[0]
+        self._flat = _is_flattened(source)
+        self._shape = list((source.owner.operands[0] if self._flat else source).type.shape)
+        self._block = op.operation.block
+        self._built: dict[ir.Value, ir.Value] = {}
+        self.takes: dict[ir.Operation, ir.Value] = {}
+        for user in _users(self._indices):
+            if user.name == op.name and user.block == self._block and axis_of(user) == self._axis:
+                source = user.operands[0]
+                if self._flat:
+                    source = source.owner.operands[0] if _is_flattened(source) else self._indices
+                if user.operands[1] == self._indices and list(source.type.shape) == self._shape:
+                    self.takes[user] = source
+        self.cone = self._owned(self._collect()) if self._pays() else set()
+
+    def _pays(self) -> bool:
+        taken, elements = self._indices.type.shape, self._shape if self._flat else [self._shape[self._axis]]
+        return min([*taken, *self._shape], default=1) >= 0 and 2 * math.prod(taken) <= math.prod(elements)
+
+    def _collect(self) -> set[ir.Operation]:
+        """The elementwise operations that the takes read something of."""
+        found: set[ir.Operation] = set()
+        pending = list(self.takes.values())
+        while pending and len(found) < _MOST_OPERATIONS:
+            op = _maker(pending.pop())
+            if op is None or op in found or op.block != self._block or rule_of(op) is not _ELEMENTWISE_RULE:
+                continue
+            shapes = [list(x.type.shape) for x in (*op.results, *op.operands)]
+            if shapes[0] == self._shape and all(map(self._is_read_alike, shapes)):
+                found.add(op)
+                pending += op.operands
+        return found
+
+    def _is_read_alike(self, shape: list[int]) -> bool:
+        """True if elements of an operand are found by the same indices, or it has only one for all."""
+        return shape == self._shape or (math.prod(shape) == 1 if self._flat else min(shape) >= 0)
+
+    def _owned(self, cone: set[ir.Operation]) -> set[ir.Operation]:
+        """The operations of a cone whose results nothing else reads; none if it is little work."""
+
+        def is_shared(op: ir.Operation) -> bool:
+            users = _users(op.results[0])
+            flat = [x for x in users if self._flat and x.name in RESHAPES]
+            readers = [x for x in users if x not in flat] + [
+                x for view in flat for x in _users(view.results[0])
+            ]
+            return any(x not in cone and x not in self.takes for x in readers)
+
+        while shared := [op for op in cone if is_shared(op)]:
+            cone.difference_update(shared)
+        return cone if any(op.name not in CHEAP for op in cone) else set()
+
+    def lift(self, rw: Rewriter, op: ir.Operation) -> ir.Value | None:
+        """Work on what a take takes, None where the take stays."""
+        source = self.takes.get(op)
+        if source is None or _maker(source) not in self.cone:
+            return None
+        return _reshaped(rw, self._taken(rw, source), op.results[0].type.shape)
+
+    def _taken(self, rw: Rewriter, x: ir.Value) -> ir.Value:
+        """The taken elements of a value, along one axis for indices of any shape."""
+        if x not in self._built:
+            self._built[x] = self._take(rw, x)
+        return self._built[x]
+
+    def _take(self, rw: Rewriter, x: ir.Value) -> ir.Value:
+        number, shape = math.prod(self._indices.type.shape), list(x.type.shape)
+        element = x.type.element_type
+        op = _maker(x)
+        if op is not None and op in self.cone:
+            shape = [number] if self._flat else [*shape[: self._axis], number, *shape[self._axis + 1 :]]
+            operands = [self._taken(rw, operand) for operand in op.operands]
+            return rw.create(op.name, operands, tensor_type(shape, element), **named_attributes(op))
+        x, axis = (_reshaped(rw, x, [math.prod(shape)]), 0) if self._flat else (x, self._axis)
+        shape = list(x.type.shape)
+        if shape[axis] == 1:
+            return x
+        shape[axis], indices = number, _reshaped(rw, self._indices, [number])
+        attribute = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), axis)
+        return rw.create("graphc.take", [x, indices], tensor_type(shape, element), axis=attribute)
+
+
+def _maker(x: ir.Value) -> ir.Operation | None:
+    return None if isinstance(x.owner, ir.Block) else x.owner.operation
+
+
+def _is_flattened(x: ir.Value) -> bool:
+    op = _maker(x)
+    return op is not None and op.name in RESHAPES and x.type.rank == 1
+
+
+def _reshaped(rw: Rewriter, x: ir.Value, shape: Sequence[int]) -> ir.Value:
+    if list(x.type.shape) == list(shape):
+        return x
+    return reshaped(x, list(map(rw.index, shape)), tensor_type(shape, x.type.element_type), rw.create)
+
+
 class LiftSlices(Pass):
     """Takes slices before work instead of after it: `f(x)[-1]` becomes `f(x[-1:])[0]`.
 
@@ -241,6 +359,10 @@ class LiftSlices(Pass):
     * reshapes that join the first two axes, or divide the first one, such as work that left a loop has around
       its products.
 
+    Takes at an array of indices go before elementwise work of which nothing else is read, where they take at
+    most half of the elements: `log(p)[arange(n), y]` is n logarithms, with `p` seen as one row of elements.
+    All sizes must be static there; in loops nothing is changed.
+
     It goes where nothing else reads what would be computed in full, except slices of one row (at most four,
     each with work of its own then), and sizes. So rows of a loop that only such work reads are seen to be
     read in part by scan-save-mem, which must run later. Parts of views alone stay as they are.
@@ -248,14 +370,17 @@ class LiftSlices(Pass):
     Shape checks of the operations are made for all of the operands; results of products may be rounded
     differently, as those of a product with other sizes.
 
-    Source: PyTensor's `local_subtensor_lift`, `local_subtensor_of_dot`.
+    Source: PyTensor's `local_subtensor_lift`, `local_subtensor_of_dot`, `local_subtensor_of_elemwise`.
     """
 
     stage = "graph"
 
     def run(self, module: ir.Module) -> None:
         for function in functions(module):
-            if not any(op.name in TAKES_PART for op in walk(function)):
+            names = {op.name for op in walk(function)}
+            if "graphc.take" in names:
+                self._gather(function)
+            if not any(name in TAKES_PART for name in names):
                 continue
             for _ in range(_ROUNDS):
                 lifting = Lifting()
@@ -264,6 +389,24 @@ class LiftSlices(Pass):
                     break
                 self.count("slices lifted", lifting.lifted)
                 self.count("operations after slices", lifting.operations)
+
+    def _gather(self, function: ir.Operation) -> None:
+        kinds: dict[ir.Operation, Gathering] = {}
+        for op in walk(function):
+            # What is the same in each step of a loop is hoisted instead.
+            if op.name == "graphc.take" and op.operation.parent == function and op.operation not in kinds:
+                kind = Gathering(op)
+                kinds.update(dict.fromkeys(kind.takes, kind))
+        if not any(kind.cone for kind in kinds.values()):
+            return
+
+        def lift_take(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
+            kind = kinds.get(op.operation)
+            return None if kind is None else kind.lift(rw, op)
+
+        rewriter = Rewriter(function, {"graphc.take": [lift_take]})
+        rewriter.run()
+        self.count("takes lifted", sum(rewriter.counts.values()))
 
 
 # What one slice leaves unused is gone in the next round, so that others may follow.

@@ -69,3 +69,57 @@ func.func @two_parts(%x: tensor<?xf64>, %n: index) -> (tensor<?xf64>, tensor<?xf
   %2 = "graphc.slice"(%0, %c1, %n, %c1) : (tensor<?xf64>, index, index, index) -> tensor<?xf64>
   return %1, %2 : tensor<?xf64>, tensor<?xf64>
 }
+
+// -----
+
+// Elements at an array of indices: the logarithm is that of what is taken, once for both takes.
+// CHECK-LABEL: @elements_of_rows
+// CHECK: %[[FLAT:.*]] = "graphc.reshape"(%arg0, {{.*}} -> tensor<40xf64>
+// CHECK: %[[TAKEN:.*]] = "graphc.take"(%[[FLAT]], {{.*}} -> tensor<8xf64>
+// CHECK: %[[LOG:.*]] = "graphc.log"(%[[TAKEN]]) : (tensor<8xf64>)
+// CHECK-NOT: tensor<8x5xf64>) -> tensor<8x5xf64>
+// CHECK: "graphc.mul"(%[[LOG]]
+// CHECK-NOT: "graphc.log"
+func.func @elements_of_rows(%p: tensor<8x5xf64>, %at: tensor<8x1xi64>) -> (tensor<8x1xf64>, tensor<8x1xf64>) {
+  %c40 = arith.constant 40 : index
+  %two = arith.constant dense<2.0> : tensor<1x1xf64>
+  %0 = "graphc.log"(%p) : (tensor<8x5xf64>) -> tensor<8x5xf64>
+  %1 = "graphc.mul"(%0, %two) : (tensor<8x5xf64>, tensor<1x1xf64>) -> tensor<8x5xf64>
+  %2 = "graphc.reshape"(%0, %c40) : (tensor<8x5xf64>, index) -> tensor<40xf64>
+  %3 = "graphc.reshape"(%1, %c40) : (tensor<8x5xf64>, index) -> tensor<40xf64>
+  %4 = "graphc.take"(%3, %at) {axis = 0 : i64} : (tensor<40xf64>, tensor<8x1xi64>) -> tensor<8x1xf64>
+  %5 = "graphc.take"(%2, %at) {axis = 0 : i64} : (tensor<40xf64>, tensor<8x1xi64>) -> tensor<8x1xf64>
+  return %4, %5 : tensor<8x1xf64>, tensor<8x1xf64>
+}
+
+// -----
+
+// Columns: what is broadcast along the rows is taken from, what has one column is not.
+// CHECK-LABEL: @columns_at_indices
+// CHECK-DAG: %[[X:.*]] = "graphc.take"(%arg0, %arg2) {axis = 1 : i64} : (tensor<3x9xf64>, tensor<2xi64>) -> tensor<3x2xf64>
+// CHECK: %[[SUM:.*]] = "graphc.add"(%[[X]], %arg1) : (tensor<3x2xf64>, tensor<3x1xf64>) -> tensor<3x2xf64>
+// CHECK: "graphc.exp"(%[[SUM]])
+func.func @columns_at_indices(%x: tensor<3x9xf64>, %y: tensor<3x1xf64>, %at: tensor<2xi64>) -> tensor<3x2xf64> {
+  %0 = "graphc.add"(%x, %y) : (tensor<3x9xf64>, tensor<3x1xf64>) -> tensor<3x9xf64>
+  %1 = "graphc.exp"(%0) : (tensor<3x9xf64>) -> tensor<3x9xf64>
+  %2 = "graphc.take"(%1, %at) {axis = 1 : i64} : (tensor<3x9xf64>, tensor<2xi64>) -> tensor<3x2xf64>
+  return %2 : tensor<3x2xf64>
+}
+
+// -----
+
+// Something else reads the function in full; more than half of it is taken; rows and single elements of one tensor.
+// CHECK-LABEL: @takes_that_stay
+// CHECK-COUNT-3: "graphc.exp"{{.*}} tensor<4x4xf64>
+func.func @takes_that_stay(%x: tensor<4x4xf64>, %y: tensor<4x4xf64>, %z: tensor<4x4xf64>, %at: tensor<2xi64>, %most: tensor<3xi64>) -> (tensor<4x4xf64>, tensor<2x4xf64>, tensor<3x4xf64>, tensor<2xf64>, tensor<2x4xf64>) {
+  %c16 = arith.constant 16 : index
+  %0 = "graphc.exp"(%x) : (tensor<4x4xf64>) -> tensor<4x4xf64>
+  %1 = "graphc.take"(%0, %at) {axis = 0 : i64} : (tensor<4x4xf64>, tensor<2xi64>) -> tensor<2x4xf64>
+  %2 = "graphc.exp"(%y) : (tensor<4x4xf64>) -> tensor<4x4xf64>
+  %3 = "graphc.take"(%2, %most) {axis = 0 : i64} : (tensor<4x4xf64>, tensor<3xi64>) -> tensor<3x4xf64>
+  %4 = "graphc.exp"(%z) : (tensor<4x4xf64>) -> tensor<4x4xf64>
+  %5 = "graphc.reshape"(%4, %c16) : (tensor<4x4xf64>, index) -> tensor<16xf64>
+  %6 = "graphc.take"(%5, %at) {axis = 0 : i64} : (tensor<16xf64>, tensor<2xi64>) -> tensor<2xf64>
+  %7 = "graphc.take"(%4, %at) {axis = 0 : i64} : (tensor<4x4xf64>, tensor<2xi64>) -> tensor<2x4xf64>
+  return %0, %1, %3, %6, %7 : tensor<4x4xf64>, tensor<2x4xf64>, tensor<3x4xf64>, tensor<2xf64>, tensor<2x4xf64>
+}
