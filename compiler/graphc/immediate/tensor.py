@@ -316,7 +316,6 @@ def _as_array(x: object) -> Any:
 
 
 _new = object.__new__
-_NUMBERS = (bool, int, float, complex)
 
 
 class Tensor(Protocols, Operators):

@@ -104,14 +104,6 @@ def fetch_add(pointer: np.ndarray, i: int, x: float, order: str) -> float:
         return old
 
 
-def fetch_min(pointer: np.ndarray, i: int, x: float, order: str) -> float:
-    """As `fetch_add`, for the smaller of the two."""
-    with _ATOMIC:
-        old = pointer[i]
-        pointer[i] = min(old, x)
-        return old
-
-
 def exchange(pointer: np.ndarray, i: int, x: float, order: str) -> float:
     """Writes an element; the one before, which no other thread gets."""
     with _ATOMIC:

@@ -207,9 +207,6 @@ class Pointers(Vectors):
     def _call_fetch_add(self, node: Call, pointer: Value, i: Operand, x: Operand, order: Static) -> Value:
         return self._changed("add", node, pointer, i, x, order)
 
-    def _call_fetch_min(self, node: Call, pointer: Value, i: Operand, x: Operand, order: Static) -> Value:
-        return self._changed("min" if pointer.type.signed else "umin", node, pointer, i, x, order)
-
     def _call_exchange(self, node: Call, pointer: Value, i: Operand, x: Operand, order: Static) -> Value:
         return self._changed("xchg", node, pointer, i, x, order)
 

@@ -95,10 +95,7 @@ class CsrPartialProduct(KernelOp):
         "pushforward": "the product of which it is a part has one",
     }
 
-    def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
-        dtype = promote(np.dtype(given[0]), np.dtype(given[3])).name
-        index = _index_dtype(given[1], given[2])
-        return [dtype, index, index, dtype], [dtype]
+    dtypes = CsrProduct.dtypes
 
 
 class CsrSampledProduct(KernelOp):

@@ -7,6 +7,7 @@ import difflib
 import importlib
 import inspect
 import typing
+from collections.abc import Mapping
 from dataclasses import field, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -48,8 +49,14 @@ class Pass:
         raise NotImplementedError(f"{type(self).__name__} does not define run")
 
     def count(self, name: str, number: int = 1) -> None:
-        """Adds to a counter."""
-        self.statistics[name] = self.statistics.get(name, 0) + number
+        """Adds to a counter; nothing that happened is no counter."""
+        if number:
+            self.statistics[name] = self.statistics.get(name, 0) + number
+
+    def count_all(self, counts: Mapping[str, int]) -> None:
+        """Adds to several; names may be those of rules, ``product_of_sums``."""
+        for name, number in counts.items():
+            self.count(name.strip("_").replace("_", " "), number)
 
     @classmethod
     def flag(cls) -> str:

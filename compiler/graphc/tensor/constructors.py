@@ -158,27 +158,8 @@ def _all_constructors() -> dict[str, Callable[..., Any]]:
 
 CONSTRUCTORS = _all_constructors()
 globals().update(CONSTRUCTORS)
-__all__ = [  # noqa: RUF022 (by dtype)
-    "tensor",
-    "scalar", "vector", "matrix", "row", "col", "tensor3", "tensor4", "tensor5", "tensor6", "tensor7",
-    "bscalar", "bvector", "bmatrix", "brow", "bcol", "btensor3", "btensor4", "btensor5", "btensor6", "btensor7",
-    "wscalar", "wvector", "wmatrix", "wrow", "wcol", "wtensor3", "wtensor4", "wtensor5", "wtensor6", "wtensor7",
-    "iscalar", "ivector", "imatrix", "irow", "icol", "itensor3", "itensor4", "itensor5", "itensor6", "itensor7",
-    "lscalar", "lvector", "lmatrix", "lrow", "lcol", "ltensor3", "ltensor4", "ltensor5", "ltensor6", "ltensor7",
-    "fscalar", "fvector", "fmatrix", "frow", "fcol", "ftensor3", "ftensor4", "ftensor5", "ftensor6", "ftensor7",
-    "dscalar", "dvector", "dmatrix", "drow", "dcol", "dtensor3", "dtensor4", "dtensor5", "dtensor6", "dtensor7",
-    "cscalar", "cvector", "cmatrix", "crow", "ccol", "ctensor3", "ctensor4", "ctensor5", "ctensor6", "ctensor7",
-    "zscalar", "zvector", "zmatrix", "zrow", "zcol", "ztensor3", "ztensor4", "ztensor5", "ztensor6", "ztensor7",
-    "scalars", "vectors", "matrices", "rows", "cols", "tensor3s", "tensor4s", "tensor5s", "tensor6s", "tensor7s",
-    "bscalars", "bvectors", "bmatrices", "brows", "bcols", "btensor3s", "btensor4s", "btensor5s", "btensor6s", "btensor7s",
-    "wscalars", "wvectors", "wmatrices", "wrows", "wcols", "wtensor3s", "wtensor4s", "wtensor5s", "wtensor6s", "wtensor7s",
-    "iscalars", "ivectors", "imatrices", "irows", "icols", "itensor3s", "itensor4s", "itensor5s", "itensor6s", "itensor7s",
-    "lscalars", "lvectors", "lmatrices", "lrows", "lcols", "ltensor3s", "ltensor4s", "ltensor5s", "ltensor6s", "ltensor7s",
-    "fscalars", "fvectors", "fmatrices", "frows", "fcols", "ftensor3s", "ftensor4s", "ftensor5s", "ftensor6s", "ftensor7s",
-    "dscalars", "dvectors", "dmatrices", "drows", "dcols", "dtensor3s", "dtensor4s", "dtensor5s", "dtensor6s", "dtensor7s",
-    "cscalars", "cvectors", "cmatrices", "crows", "ccols", "ctensor3s", "ctensor4s", "ctensor5s", "ctensor6s", "ctensor7s",
-    "zscalars", "zvectors", "zmatrices", "zrows", "zcols", "ztensor3s", "ztensor4s", "ztensor5s", "ztensor6s", "ztensor7s",
-]  # fmt: skip
+if not TYPE_CHECKING:  # type checkers take the names below
+    __all__ = ["tensor", *CONSTRUCTORS]
 
 if TYPE_CHECKING:
 
@@ -196,34 +177,19 @@ if TYPE_CHECKING:
         name: str | None = None, *, dtype: DTypeLike | None = None, shape: Sequence[int | None] | None = None
     ) -> TensorVariable: ...
 
+    _typed = TensorType("", ())
     _several = cast("_Several", None)
 
     # As the table makes them.
     scalar = vector = matrix = row = col = tensor3 = tensor4 = tensor5 = tensor6 = tensor7 = _one
-    bscalar = bvector = bmatrix = brow = bcol = btensor3 = btensor4 = btensor5 = btensor6 = btensor7 = (
-        TensorType("", ())
-    )
-    wscalar = wvector = wmatrix = wrow = wcol = wtensor3 = wtensor4 = wtensor5 = wtensor6 = wtensor7 = (
-        TensorType("", ())
-    )
-    iscalar = ivector = imatrix = irow = icol = itensor3 = itensor4 = itensor5 = itensor6 = itensor7 = (
-        TensorType("", ())
-    )
-    lscalar = lvector = lmatrix = lrow = lcol = ltensor3 = ltensor4 = ltensor5 = ltensor6 = ltensor7 = (
-        TensorType("", ())
-    )
-    fscalar = fvector = fmatrix = frow = fcol = ftensor3 = ftensor4 = ftensor5 = ftensor6 = ftensor7 = (
-        TensorType("", ())
-    )
-    dscalar = dvector = dmatrix = drow = dcol = dtensor3 = dtensor4 = dtensor5 = dtensor6 = dtensor7 = (
-        TensorType("", ())
-    )
-    cscalar = cvector = cmatrix = crow = ccol = ctensor3 = ctensor4 = ctensor5 = ctensor6 = ctensor7 = (
-        TensorType("", ())
-    )
-    zscalar = zvector = zmatrix = zrow = zcol = ztensor3 = ztensor4 = ztensor5 = ztensor6 = ztensor7 = (
-        TensorType("", ())
-    )
+    bscalar = bvector = bmatrix = brow = bcol = btensor3 = btensor4 = btensor5 = btensor6 = btensor7 = _typed
+    wscalar = wvector = wmatrix = wrow = wcol = wtensor3 = wtensor4 = wtensor5 = wtensor6 = wtensor7 = _typed
+    iscalar = ivector = imatrix = irow = icol = itensor3 = itensor4 = itensor5 = itensor6 = itensor7 = _typed
+    lscalar = lvector = lmatrix = lrow = lcol = ltensor3 = ltensor4 = ltensor5 = ltensor6 = ltensor7 = _typed
+    fscalar = fvector = fmatrix = frow = fcol = ftensor3 = ftensor4 = ftensor5 = ftensor6 = ftensor7 = _typed
+    dscalar = dvector = dmatrix = drow = dcol = dtensor3 = dtensor4 = dtensor5 = dtensor6 = dtensor7 = _typed
+    cscalar = cvector = cmatrix = crow = ccol = ctensor3 = ctensor4 = ctensor5 = ctensor6 = ctensor7 = _typed
+    zscalar = zvector = zmatrix = zrow = zcol = ztensor3 = ztensor4 = ztensor5 = ztensor6 = ztensor7 = _typed
     scalars = vectors = matrices = rows = cols = tensor3s = tensor4s = tensor5s = tensor6s = tensor7s = (
         _several
     )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import platform
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +16,7 @@ pytest.importorskip("llvmlite")
 import graphc
 import graphc.tensor as pt
 from graphc.backends import llvm
-from graphc.backends.cpu.object import add_vector_variants, is_available, vector_symbols
+from graphc.backends.cpu.object import _SETS, _variants, add_vector_variants, is_available
 from graphc.backends.handoff import to_llvmlite
 from graphc.ir.diagnostics import PassError
 from graphc.lowering.math import coefficients, expansions
@@ -271,9 +272,12 @@ def test_text_without_libm_calls_is_unchanged() -> None:
 def test_every_symbol_is_in_libmvec() -> None:
     if not is_available("x86_64-unknown-linux-gnu"):
         pytest.skip("needs glibc's libmvec")
+    from graphc.passes.llvm.vectorise_bodies import FUNCTIONS as called
     from graphc_runtime.symbols import resolve
 
-    assert all(resolve(symbol) for symbol in vector_symbols())
+    everything = ",".join(feature for _, feature, _ in _SETS)
+    for name, suffix in itertools.product(called, ("", "f")):
+        assert all(resolve(symbol) for symbol, _ in _variants(name, suffix, everything))
 
 
 @pytest.mark.parametrize("name, arity", [("tan", 1), ("asinh", 1), ("cbrt", 1), ("atan2", 2), ("powf", 2)])

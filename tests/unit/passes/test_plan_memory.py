@@ -191,7 +191,6 @@ func.func @main(%n: index) -> memref<?xf64> {
         "buffers returned": 1,
         "buffers of other layouts": 1,
         "buffers never used": 1,
-        "workspaces": 0,
     }
     assert after.count("memref.alloc(") == 3
     assert "dealloc" not in after and "graphc_" not in after

@@ -105,17 +105,6 @@ def is_available(triple: str) -> bool:
     return True
 
 
-def vector_symbols() -> frozenset[str]:
-    """Every libmvec name that compiled code may refer to."""
-    everything = ",".join(feature for _, feature, _ in _SETS)
-    return frozenset(
-        symbol
-        for name in FUNCTIONS
-        for suffix in ("", "f")
-        for symbol, _ in _variants(name, suffix, everything)
-    )
-
-
 def _variants(name: str, suffix: str, features: str) -> Iterator[tuple[str, int]]:
     """Symbol and lane count of each variant that the target can run."""
     enabled = set(features.split(","))

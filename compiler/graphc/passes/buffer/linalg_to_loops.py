@@ -84,8 +84,7 @@ class LinalgToLoops(Pass):
 
     def run(self, module: ir.Module) -> None:
         merged = sum(map(merge_checked_gathers, functions(module)))
-        if merged:
-            self.count("checked gathers", merged)
+        self.count("checked gathers", merged)
         found = [op for op in walk(module.operation) if op.name in _LOWERED]
         producers = Producers()
         for op in found:

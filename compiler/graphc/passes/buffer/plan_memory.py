@@ -506,13 +506,11 @@ class PlanMemory(Pass):
                 if self.record and (is_whole or _allocates(block)):
                     records.append(record_function(function, planner.lifetimes, workspaces, planner.rooms))
                 planner.put_in_results()
-                if planner.rooms:
-                    self.count("buffers in results", sum(len(room.buffers) for room in planner.rooms))
+                self.count("buffers in results", sum(len(room.buffers) for room in planner.rooms))
                 for workspace in workspaces:
                     planner.rewrite(workspace)
                     self.count("buffers", len(workspace.buffers))
-                for name, number in planner.left.items():
-                    self.count(name, number)
+                self.count_all(planner.left)
                 count += len(workspaces)
         self.count("workspaces", count)
         if self.record:

@@ -320,10 +320,8 @@ class InsertChecks(Pass):
             self.count("checks", checks.inserted)
             end_blocks(checks.never)
             hoisted = hoist_checks(function)
-            if hoisted:
-                self.count("hoisted checks", hoisted)
+            self.count("hoisted checks", hoisted)
             unified = unify_sizes(function)
-            if unified:
-                self.count("sizes that are one", unified)
+            self.count("sizes that are one", unified)
             if unified or walk_for(function, frozenset(RESIZES)):
                 Rewriter(function, _Equal().rules()).run()

@@ -260,5 +260,4 @@ class JoinBufferElimination(Pass):
             simplifier.run()
             writer = JoinWriter(self.min_eligible)
             Rewriter(function, {name: [writer.write] for name in JOINS}).run()
-            for name, number in {**simplifier.counts, **writer.counts}.items():
-                self.count(name.replace("_", " "), number)
+            self.count_all({**simplifier.counts, **writer.counts})

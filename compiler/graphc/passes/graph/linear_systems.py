@@ -365,8 +365,7 @@ class LinearSystems(Pass):
                 continue
             rewriter = Rewriter(function, rules(operations))
             rewriter.run()
-            for name, number in rewriter.counts.items():
-                self.count(name.strip("_").replace("_", " "), number)
+            self.count_all(rewriter.counts)
 
 
 _TRIGGERS = frozenset({"graphc.inv", "graphc.det", "graphc.solve", "graphc.cholesky"})

@@ -343,10 +343,8 @@ class ScanMerge(Pass):
                     rows = fusion.apply()
                     first.op.attributes[MERGED] = ir.UnitAttr.get()
                     self.count("consumers merged" if rows else "siblings merged")
-                    if rows:
-                        self.count("rows passed on", rows)
-                    if fusion.checks_removed:
-                        self.count("checks removed", fusion.checks_removed)
+                    self.count("rows passed on", rows)
+                    self.count("checks removed", fusion.checks_removed)
                     return True
         return False
 

@@ -283,8 +283,7 @@ class ScanMergeInouts(Pass):
         self._merge_outputs_into_states(view, numbering)
         self._merge_operations(view, numbering)
         merged = merge_equal_traces(view)
-        if merged:
-            self.count("traces merged", merged)
+        self.count("traces merged", merged)
 
     def _merge_states(self, view: Any, numbering: Numbering) -> None:
         groups: dict[int, list[object]] = {}

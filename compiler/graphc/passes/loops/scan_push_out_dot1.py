@@ -386,7 +386,6 @@ class ScanPushOutDot1(Pass):
         if not sum_.move(after):
             after.drop_rows(added)
             return False
-        if added:
-            self.count("rows kept in addition", len(added))
+        self.count("rows kept in addition", len(added))
         self.count("sums of products moved" if work else "other sums moved")
         return True

@@ -69,8 +69,7 @@ class ScanPushOutOutput(Pass):
             for move in moves:
                 after.rows.forget(move.collect)
             moved = sum(move.apply(after) for move in moves)
-        if moved:
-            self.count("outputs moved", moved)
+        self.count("outputs moved", moved)
         return moved
 
     def _move_sums(self, view: ScanView) -> int:
@@ -87,8 +86,7 @@ class ScanPushOutOutput(Pass):
                 ]
                 if not any(after.new_rows(x) for x in needed) and sum_.move(after):
                     moved += 1
-        if moved:
-            self.count("sums moved", moved)
+        self.count("sums moved", moved)
         return moved
 
 

@@ -462,16 +462,11 @@ class ScanRemoveConstantsAndUnusedInputs(Pass):
         """Applies every rule once to the scans of a function; says whether any did something."""
         before = sum(self.statistics.values())
         for op in found:
-            self._add(simplify_conditions(ScanView(op)))
-        self._add({"sequences replaced": replace_uniform_reads(walk(function))})
+            self.count_all(simplify_conditions(ScanView(op)))
+        self.count("sequences replaced", replace_uniform_reads(walk(function)))
         for op in found:
-            self._add(UniformScan(ScanView(op)).replace())
-        self._add(Liveness(function).sweep())
+            self.count_all(UniformScan(ScanView(op)).replace())
+        self.count_all(Liveness(function).sweep())
         for op in scans(function):
-            self._add(shrink(ScanView(op)))
+            self.count_all(shrink(ScanView(op)))
         return sum(self.statistics.values()) > before
-
-    def _add(self, counts: dict[str, int]) -> None:
-        for name, number in counts.items():
-            if number:
-                self.count(name, number)

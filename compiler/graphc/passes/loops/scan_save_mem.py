@@ -708,13 +708,13 @@ class ScanSaveMem(Pass):
         for trace in view.traces():
             flatten(trace)
         unknowns: Unknowns = {}
-        self._add("reads of initial rows", use_initial_rows(view, unknowns))
+        self.count("reads of initial rows", use_initial_rows(view, unknowns))
         # Offsets are best understood as functions of the length they were written for: initial rows go before
         # the length changes, and what is left is looked at again.
         self._reduce(view, unknowns, initial_only=True)
-        self._add("scans shortened", int(shorten(view, unknowns)))
+        self.count("scans shortened", int(shorten(view, unknowns)))
         self._reduce(view, unknowns)
-        self._add("scans split", int(split_before_tail(view, unknowns)))
+        self.count("scans split", int(split_before_tail(view, unknowns)))
         for trace in view.traces():
             if next(trace.results[0].uses, None) is None:
                 trace.erase()
@@ -723,7 +723,3 @@ class ScanSaveMem(Pass):
         for name in view.declarations():
             for event in Retention(view, name, unknowns).apply(initial_only):
                 self.count(event)
-
-    def _add(self, name: str, number: int) -> None:
-        if number:
-            self.count(name, number)

@@ -315,7 +315,6 @@ class ScanToAssociative(Pass):
             recognition = Recognition(view, self.reassociate)
             if not recognition.pays() or not recognition.apply():
                 continue
-            for kind, number in recognition.counts.items():
-                self.count(kind, number)
+            self.count_all(recognition.counts)
             if drop_if_empty(view):
                 self.count("scans removed")
