@@ -14,6 +14,7 @@ from graphc.ir.diagnostics import PassError
 from graphc.ir.scan_view import ScanView, retention, scans
 from graphc.ir.size import Size
 from graphc.passes import find
+from graphc.passes.loops._consumers import Length
 from graphc.passes.run import run_pipeline
 from graphc_dialects._mlir import ir
 
@@ -240,6 +241,17 @@ def test_what_is_kept_already(keep: str) -> None:
     for inputs in calls(1, 2, 5):
         after = assert_same(text, inputs, SAVE)
     assert kept(after)["h"] == ("last", 1)
+
+
+def test_what_does_not_change_a_scan_is_no_reason_to_read_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All rows are asked for: once for initial rows, steps and the tail each, and twice for what is kept."""
+    made: list[Length] = []
+    make = Length.__init__
+    monkeypatch.setattr(Length, "__init__", lambda self, *given: made.append(self) or make(self, *given))
+    text = function(ARGUMENTS, loop(), f"%h : {V}; %y : {V}")
+    with context(), ir.Location.unknown():
+        run_pipeline(ir.Module.parse(text), [SAVE])
+    assert len(made) <= 5
 
 
 def test_differentiable_is_refused() -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
@@ -61,7 +62,8 @@ class Length:
     """The number of iterations of a scan, and what depends on it.
 
     The unknown of all functions is the one size that the number of iterations is computed from, or the
-    number itself if there are several. Facts hold while the scan keeps its operand and its retention.
+    number itself if there are several. Facts hold while the scan keeps its operand, its retention and its
+    readers: what one question has found out is not asked again.
 
     Args:
         view: the scan.
@@ -77,6 +79,7 @@ class Length:
         declared = view.declarations()
         self._first = {op.results[0]: declared[name_of(op)] for op in view.traces()}
         self._made: dict[ir.Value, Made] = {}
+        self._evaluators: dict[tuple[Region, ir.Value | None], Evaluator] = {}
         unknowns = {} if unknowns is None else unknowns
         if self._steps not in unknowns:
             unknowns[self._steps] = self._unknown()
@@ -102,6 +105,15 @@ class Length:
             if found is not None and all(range_.exact is not None for _, range_ in found):
                 return Unknown(base, Region(0) if isinstance(base, tuple) else Region())
         return Unknown(bound, Region(0))
+
+    @cached_property
+    def consumers(self) -> dict[str, list[Consumer]]:
+        """The consumers of each state and output of the scan, by name."""
+        found: dict[str, list[Consumer]] = {name: [] for name in self.view.declarations()}
+        for trace in self.view.traces():
+            for use in trace.results[0].uses:
+                found[name_of(trace)].append(Consumer(use.owner.operation, trace, use.operand_number))
+        return found
 
     def known(self, e: Evaluator, key: Any) -> Range | None:
         """Bounds of what the unknown determines, for `Evaluator`."""
@@ -145,7 +157,8 @@ class Length:
         """
 
         def put(region: Region) -> Found | None:
-            e = Evaluator(region, self.known, nonzero, self._made)
+            new = Evaluator(region, self.known, nonzero, self._made)
+            e = self._evaluators.setdefault((region, nonzero), new)
             steps = self.steps(e).exact
             if steps is None or is_negative(steps, region):
                 return None
@@ -314,15 +327,6 @@ def set_rows(trace: ir.Operation, rows: int) -> None:
             whole = ir.Operation.create("tensor.cast", [old], [trace.results[0]]).result
         for op, position in others:
             op.operands[position] = whole
-
-
-def consumers(length: Length) -> dict[str, list[Consumer]]:
-    """The consumers of each state and output of a scan, by name."""
-    found: dict[str, list[Consumer]] = {name: [] for name in length.view.declarations()}
-    for trace in length.view.traces():
-        for use in trace.results[0].uses:
-            found[name_of(trace)].append(Consumer(use.owner.operation, trace, use.operand_number))
-    return found
 
 
 def takes_whole(op: ir.Operation, trace: ir.Operation, axis: int, bound: Bound) -> bool:

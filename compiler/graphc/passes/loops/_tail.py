@@ -26,7 +26,7 @@ from graphc.ir.scan_view import (
 )
 from graphc.ir.value import as_index, larger, smaller
 from graphc.ir.views import TAKES_PART, bounds_of
-from graphc.passes.loops._consumers import Consumer, Length, Unknowns, consumers, set_rows, takes_whole
+from graphc.passes.loops._consumers import Consumer, Length, Unknowns, set_rows, takes_whole
 from graphc.passes.loops._move_up import move_up
 from graphc_dialects._mlir import ir
 
@@ -77,7 +77,7 @@ def _readers(view: ScanView, unknowns: Unknowns) -> list[Consumer]:
     """The slices that read rows from an unknown iteration on; none if a loop must stay as it is."""
     length, declared = Length(view, unknowns), view.declarations()
     found: list[Consumer] = []
-    for name, uses in consumers(length).items():
+    for name, uses in length.consumers.items():
         declaration = declared[name]
         keep, rows = retention(declaration)
         if writes_of(declaration) != [0] or is_padded(declaration):

@@ -48,7 +48,6 @@ from graphc.passes.loops._consumers import (
     Seen,
     Unknown,
     Unknowns,
-    consumers,
     head_of,
     set_rows,
     takes_whole,
@@ -68,17 +67,16 @@ class Retention:
     """Retention of one state or output.
 
     Args:
-        view: the scan; consumers of its traces must have been flattened.
+        length: of the scan; consumers of its traces must have been flattened.
         name: of the state or output.
         unknowns: see `Length`.
     """
 
-    def __init__(self, view: ScanView, name: str, unknowns: Unknowns) -> None:
-        self._view, self._name, self._unknowns = view, name, unknowns
-        self._declaration = view.declarations()[name]
-        self._length = Length(view, unknowns)
-        self._consumers = consumers(self._length)[name]
-        self._reverse = view.reverse
+    def __init__(self, length: Length, name: str, unknowns: Unknowns) -> None:
+        self._view, self._name, self._unknowns, self._length = length.view, name, unknowns, length
+        self._declaration = length.view.declarations()[name]
+        self._consumers = length.consumers[name]
+        self._reverse = length.view.reverse
         self._window = window_of(self._declaration)
 
     def apply(self, initial_only: bool = False) -> list[str]:
@@ -98,7 +96,7 @@ class Retention:
         for consumer in self._consumers:
             found = consumer.seen(self._length, self._declaration)
             if found is None or consumer.start is None:
-                return self._drop_whole_slices()
+                return self._drop_whole_slices(self._length)
             seen += found
         count = None if initial_only else self._last(seen)
         unseen = self._initial_unseen(seen)
@@ -108,7 +106,7 @@ class Retention:
                 return self._keep_last(count)
             if count <= _MOST_PADDED and not self._are_all(count):
                 return self._keep_last(count, padded=True)
-        return self._keep_steps() if unseen else self._drop_whole_slices()
+        return self._keep_steps() if unseen else self._drop_whole_slices(self._length)
 
     # -- what is seen ----------------------------------------------------------------------------------------
 
@@ -234,7 +232,7 @@ class Retention:
 
     def _finish(self) -> list[str]:
         self._retype()
-        return self._drop_whole_slices()
+        return self._drop_whole_slices(Length(self._view, self._unknowns))
 
     def _retype(self) -> None:
         """Gives the traces the type of what is kept."""
@@ -245,11 +243,10 @@ class Retention:
         for trace in self._view.traces(self._name):
             set_rows(trace, count if isinstance(count, int) else -1)
 
-    def _drop_whole_slices(self) -> list[str]:
+    def _drop_whole_slices(self, length: Length) -> list[str]:
         """Replaces slices that take all of a trace by it."""
         events = []
-        length = Length(self._view, self._unknowns)
-        for consumer in consumers(length)[self._name]:
+        for consumer in length.consumers[self._name]:
             if consumer.op.name in TAKES_PART and self._is_whole(consumer, length):
                 value, type_ = consumer.trace.results[0], consumer.op.results[0].type
                 if value.type != type_:
@@ -281,7 +278,7 @@ def use_initial_rows(view: ScanView, unknowns: Unknowns) -> int:
     changed = 0
     length = Length(view, unknowns)
     declared = view.declarations()
-    for name, found in consumers(length).items():
+    for name, found in length.consumers.items():
         carry = declared[name]
         head = head_of(carry)
         if not head or writes_of(carry) != [0] or (view.reverse and head > 1):
@@ -501,7 +498,7 @@ def shorten(view: ScanView, unknowns: Unknowns) -> bool:
     if view.stop is not None or has_checks(view.op):
         return False
     length, declared, needs = Length(view), view.declarations(), _Needs()
-    found = consumers(length)
+    found = length.consumers
     for name, uses in found.items():
         if uses and retention(declared[name])[0] == "last":
             return False
@@ -720,6 +717,9 @@ class ScanSaveMem(Pass):
                 trace.erase()
 
     def _reduce(self, view: ScanView, unknowns: Unknowns, initial_only: bool = False) -> None:
+        length: Length | None = None
         for name in view.declarations():
-            for event in Retention(view, name, unknowns).apply(initial_only):
+            length = length or Length(view, unknowns)
+            for event in Retention(length, name, unknowns).apply(initial_only):
                 self.count(event)
+                length = None
