@@ -44,7 +44,7 @@ _PREDICATES = {
 # Operations on floats, signed and unsigned integers, bools and complex numbers.
 _OPERATIONS = {
     "add": ("arith.addf", "arith.addi", "arith.addi", "arith.ori", "complex.add"),
-    "sub": ("arith.subf", "arith.subi", "arith.subi", "arith.xori", "complex.sub"),
+    "sub": ("arith.subf", "arith.subi", "arith.subi", "arith.xori"),
     "mul": ("arith.mulf", "arith.muli", "arith.muli", "arith.andi"),
     "minimum": ("arith.minimumf", "arith.minsi", "arith.minui", "arith.minui"),
     "maximum": ("arith.maximumf", "arith.maxsi", "arith.maxui", "arith.maxui"),
@@ -118,7 +118,8 @@ class ScalarBuilder:
         return self._by_kind("add", x, y)
 
     def sub(self, x: Scalar, y: Scalar) -> Scalar:
-        return self._by_kind("sub", x, y)
+        # MLIR takes differences of complex sums, and sums of differences, for x, whatever has been rounded.
+        return self.add(x, self.neg(y)) if x.dtype.kind == "c" else self._by_kind("sub", x, y)
 
     def mul(self, x: Scalar, y: Scalar) -> Scalar:
         is_complex = x.dtype.kind == "c"
