@@ -36,7 +36,7 @@ from graphc.ir import build
 from graphc.ir.diagnostics import fail
 from graphc.ir.known_rows import known_splat
 from graphc.ir.traits import RANDOM
-from graphc.ir.value import converted, larger
+from graphc.ir.value import converted
 from graphc.lowering import calls
 from graphc.lowering.carried import carry_while, either
 from graphc.lowering.device_code.formulas import (
@@ -297,9 +297,7 @@ class Integers:
     def after(self, place: ir.Value, count: ir.Value) -> ir.Value:
         """A word of the state after the draws, in the body of a nest."""
         extent, wide = self._bounds()
-        attempts = calls.number(self._ranks.place(larger(count, 1) - 1)) + 1
-        none = _or(calls.number(count).equals(0), extent.equals(0))
-        attempts = build.select(none, 0, attempts)
+        attempts = build.select(extent.equals(0), 0, self._ranks.end(count))
 
         def of_halves() -> ir.Value:
             halves = (attempts + (self._parts - 1)) // self._parts
@@ -350,10 +348,6 @@ class Integers:
             return (half >> shift) & ((1 << self._part) - 1)
 
         return self._by_width(wide, lambda: word(State(self._state), number), part)
-
-
-def _or(a: ir.Value, b: ir.Value) -> ir.Value:
-    return a | b
 
 
 # Parameters of which each draw takes an element, a draw by its number and these elements, and a word of the

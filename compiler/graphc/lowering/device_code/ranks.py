@@ -163,3 +163,14 @@ class Ranks:
     def place(self, draw: ir.Value) -> ir.Value:
         """The attempt that a draw is, an index."""
         return as_index(self._places[draw])
+
+    def end(self, count: ir.Value, width: Callable[[ir.Value], ir.Value | int] = lambda place: 1) -> ir.Value:
+        """Number of words that so many draws take, in the body of a nest; an i64.
+
+        Args:
+            count: of the draws, an index.
+            width: gives the words that the attempt at a place takes.
+        """
+        none = count.equals(0)
+        place = self.place(build.select(none, 0, count - 1))
+        return build.select(none, 0, calls.number(place) + width(place))

@@ -179,9 +179,7 @@ class Positive:
         return uniform(word(State(self._state), calls.number(self._ranks.place(draw))))
 
     def taken(self, count: ir.Value) -> ir.Value:
-        none = count.equals(0)
-        place = self._ranks.place(build.select(none, 0, count - 1))
-        return build.select(none, 0, calls.number(place) + 1)
+        return self._ranks.end(count)
 
 
 class PossibleAlike(Uniforms):
@@ -291,10 +289,7 @@ class Draws:
 
     def taken(self, count: ir.Value) -> ir.Value:
         """Number of words that so many draws take, in the body of a nest; an i64."""
-        none = calls.number(count).equals(0)
-        place = self._ranks.place(build.select(none, 0, count - 1))
-        end = calls.number(place) + self._width(place)
-        return build.select(none, 0, end)
+        return self._ranks.end(count, self._width)
 
     def _attempt(self, place: ir.Value) -> Attempt:
         last = self._length - 1

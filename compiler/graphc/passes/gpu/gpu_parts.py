@@ -12,7 +12,7 @@ from typing import TypeAlias
 from graphc.ir import build
 from graphc.ir.lifetimes import root_of
 from graphc.ir.value import larger, parts_of, smaller
-from graphc.ir.walk import functions, walk
+from graphc.ir.walk import definition, functions, walk
 from graphc.lowering.calls import product
 from graphc.lowering.carried import carry, either, span, when
 from graphc.lowering.partial_reductions import Combiner
@@ -472,30 +472,23 @@ def _element(value: ir.Value, old: ir.Value) -> ir.Value:
 
 def _says(place: ir.Operation, value: ir.Value, old: ir.Value) -> bool:
     """True if a position is chosen just when an accumulator gets another element."""
-    made, wins = value.owner, place.operands[0]
-    if isinstance(made, ir.Block):
+    made, wins = definition(value), place.operands[0]
+    if made is None:
         return False
     if made.name == "arith.select":
         chosen = list(made.operands)
         return bool(chosen[0] == wins and chosen[2] == old) and _is_extreme(wins, chosen[1:])
-    predicate, compare = _EXTREMES.get(made.name), wins.owner
-    if predicate is None or isinstance(compare, ir.Block) or compare.name != "arith.cmpi":
+    predicate, compare = _EXTREMES.get(made.name), definition(wins, "arith.cmpi")
+    if predicate is None or compare is None or build.predicate_of(compare) != predicate:
         return False
-    known = ir.IntegerAttr(compare.attributes["predicate"]).value
-    return bool(
-        known == predicate and list(compare.operands) == list(made.operands) and made.operands[1] == old
-    )
+    return list(compare.operands) == list(made.operands) and bool(made.operands[1] == old)
 
 
 def _is_place(value: ir.Value) -> bool:
     """True if a position in the array is chosen, or stays."""
-    if isinstance(value.owner, ir.Block) or value.owner.name != "arith.select":
-        return False
-    made = value.owner.operands[1].owner
-    if isinstance(made, ir.Block) or made.name != "arith.index_cast":
-        return False
-    index = made.operands[0].owner
-    return not isinstance(index, ir.Block) and index.name == "linalg.index"
+    chosen = definition(value, "arith.select")
+    made = None if chosen is None else definition(chosen.operands[1], "arith.index_cast")
+    return made is not None and definition(made.operands[0], "linalg.index") is not None
 
 
 def _is_extreme(wins: ir.Value, numbers: Sequence[ir.Value]) -> bool:
@@ -506,12 +499,11 @@ def _is_extreme(wins: ir.Value, numbers: Sequence[ir.Value]) -> bool:
         if made in seen:
             continue
         seen.add(made)
-        if isinstance(made.owner, ir.Block) or made.owner.name not in _COMPARES:
+        if (op := definition(made, *_COMPARES)) is None:
             return False
-        allowed = _COMPARES[made.owner.name]
-        if allowed and ir.IntegerAttr(made.owner.attributes["predicate"]).value not in allowed:
+        if _COMPARES[op.name] and build.predicate_of(op) not in _COMPARES[op.name]:
             return False
-        left += made.owner.operands
+        left += op.operands
     return True
 
 

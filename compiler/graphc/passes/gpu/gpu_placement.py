@@ -14,13 +14,13 @@ from typing import TypeAlias, TypeVar
 
 import numpy as np
 
-from graphc.ir import build
+from graphc.ir import build, plain
 from graphc.ir.build import dtype_of
 from graphc.ir.constants import CONSTANTS
 from graphc.ir.diagnostics import node_of
 from graphc.ir.traits import EXPENSIVE, SEQUENTIAL
 from graphc.ir.value import converted
-from graphc.ir.walk import copy_with, functions, inputs_of, named_attributes, symbol_of, walk
+from graphc.ir.walk import copy_with, definition, functions, inputs_of, named_attributes, symbol_of, walk
 from graphc.lowering.device_code.draws import have_kernel
 from graphc.lowering.random import LIBRARY, OPERATION
 from graphc.passes import Pass
@@ -51,26 +51,15 @@ def outline(
     body = _Body(operations)
     wanted = [r for op in operations for r in op.results if _is_used_outside(r, body)]
     arguments = list(body.arguments)
-    with ir.InsertionPoint(main), main.location:
-        function = _declare(name, [x.type for x in arguments], [x.type for x in wanted])
-    work = [
-        ir.ArrayAttr.get([ir.StringAttr.get(x) for x in (op.name, reason, node_of(op))])
-        for op, reason in zip(operations, reasons, strict=True)
-        if reason
-    ]
-    function.attributes[WORK] = ir.ArrayAttr.get(work)
-    block = ir.Block.create_at_start(function.regions[0], [x.type for x in arguments])
-    with ir.InsertionPoint(operations[0]), operations[0].location:
-        callee = ir.FlatSymbolRefAttr.get(name)
-        call = build.create("func.call", [x.type for x in wanted], arguments, callee=callee)
-    new: dict[ir.Value, ir.Value] = {}
-    with ir.InsertionPoint(block), operations[0].location:
-        new.update(zip(arguments, block.arguments, strict=True))
+
+    def copies(given: list[ir.Value]) -> list[ir.Value]:
+        new = dict(zip(arguments, given, strict=True))
         for op in body.operations:
             copy_with(op, new)
-        build.create("func.return", [], [new[x] for x in wanted])
-    for old, result in zip(wanted, call.results, strict=True):
-        old.replace_all_uses_with(result)
+        return [new[x] for x in wanted]
+
+    work = [(op, reason) for op, reason in zip(operations, reasons, strict=True) if reason]
+    _called(main, operations[0], name, arguments, wanted, work, copies)
     for op in reversed(operations):
         op.erase()
 
@@ -84,42 +73,71 @@ def outline_alone(main: ir.Operation, op: ir.Operation, name: str, reason: str) 
         name: of the new function.
         reason: why it has no kernel.
     """
-    operands, results = list(op.operands), [x.type for x in op.results]
-    table = _table_of(op)
+    operands, table = list(op.operands), _table_of(op)
     if table is not None:
         # Without the library it is made, or known, where it is read.
         del operands[1]
         operands += [table.operands[2]] if table.name == _TABLE else []
-    with ir.InsertionPoint(main), main.location:
-        function = _declare(name, [x.type for x in operands], results)
-    work = [ir.StringAttr.get(x) for x in (op.name, reason, node_of(op))]
-    function.attributes[WORK] = ir.ArrayAttr.get([ir.ArrayAttr.get(work)])
-    block = ir.Block.create_at_start(function.regions[0], [x.type for x in operands])
-    with ir.InsertionPoint(block), op.location:
-        arguments: list[ir.Value] = list(block.arguments)
+
+    def copy(given: list[ir.Value]) -> list[ir.Value]:
         if table is not None:
-            arguments.insert(1, _table(op, table, arguments))
-        copy = op.clone()
-        for place, argument in enumerate(arguments[: len(op.operands)]):
-            copy.operands[place] = argument
-        build.create("func.return", [], list(copy.results))
-    said = named_attributes(op)
-    said[OPERATION] = ir.StringAttr.get(op.name.removeprefix("graphc."))
-    with ir.InsertionPoint(op), op.location:
-        callee = ir.FlatSymbolRefAttr.get(name)
-        call = build.create("func.call", results, operands, callee=callee).operation
+            given.insert(1, _table(op, table, given))
+        made = op.clone()
+        for place, argument in enumerate(given[: len(op.operands)]):
+            made.operands[place] = argument
+        return list(made.results)
+
+    said = {**named_attributes(op), OPERATION: ir.StringAttr.get(op.name.removeprefix("graphc."))}
+    call = _called(main, op, name, operands, list(op.results), [(op, reason)], copy)
     call.attributes[LIBRARY] = ir.DictAttr.get(said)
-    for old, result in zip(op.results, call.results, strict=True):
-        old.replace_all_uses_with(result)
     op.erase()
+
+
+def _called(
+    main: ir.Operation,
+    where: ir.Operation,
+    name: str,
+    arguments: Sequence[ir.Value],
+    results: Sequence[ir.Value],
+    work: Sequence[tuple[ir.Operation, str]],
+    body: Callable[[list[ir.Value]], list[ir.Value]],
+) -> ir.Operation:
+    """A call of a new function of the host, instead of some results.
+
+    Args:
+        main: the function around it.
+        where: the operation that it stands before.
+        name: of the new function.
+        arguments: of the call.
+        results: for which those of the call are used.
+        work: operations without a kernel, and why.
+        body: makes the function's results of its arguments.
+    """
+    types, kinds = [x.type for x in arguments], [x.type for x in results]
+    attributes = {
+        "sym_name": ir.StringAttr.get(name),
+        "function_type": ir.TypeAttr.get(ir.FunctionType.get(types, kinds)),
+        WORK: plain.write([(op.name, reason, node_of(op)) for op, reason in work]),
+    }
+    with ir.InsertionPoint(main), main.location:
+        function = ir.Operation.create("func.func", attributes=attributes, regions=1)
+    block = ir.Block.create_at_start(function.regions[0], types)
+    with where.location:
+        with ir.InsertionPoint(where):
+            callee = ir.FlatSymbolRefAttr.get(name)
+            call = build.create("func.call", kinds, arguments, callee=callee).operation
+        with ir.InsertionPoint(block):
+            build.create("func.return", [], body(list(block.arguments)))
+    for old, new in zip(results, call.results, strict=True):
+        old.replace_all_uses_with(new)
+    return call
 
 
 def _table_of(op: ir.Operation) -> ir.Operation | None:
     """The operation that makes the roots of unity for a transform; None if there is none."""
     if op.name.removeprefix("graphc.") not in TRANSFORMS:
         return None
-    owner = op.operands[1].owner
-    return None if isinstance(owner, ir.Block) or owner.name not in (_TABLE, *CONSTANTS) else owner.operation
+    return definition(op.operands[1], _TABLE, *CONSTANTS)
 
 
 def _table(op: ir.Operation, table: ir.Operation, arguments: Sequence[ir.Value]) -> ir.Value:
@@ -162,13 +180,10 @@ class _Body:
             self.operations[op] = None
 
     def _need(self, value: ir.Value) -> None:
-        if isinstance(value.owner, ir.Block):
-            self.arguments[value] = None
-            return
-        owner = value.owner.operation
+        owner = definition(value)
         if owner in self.own or owner in self.operations:
             return
-        if not self._is_computed(owner):
+        if owner is None or not self._is_computed(owner):
             self.arguments[value] = None
             return
         for operand in owner.operands:
@@ -180,27 +195,16 @@ class _Body:
         if not op.name.startswith(_SCALAR):
             return False
         if op.name == "tensor.dim":
-            array = op.operands[0]
-            is_own = not isinstance(array.owner, ir.Block) and array.owner.operation in self.own
-            return is_own or array in self.arguments
+            return definition(op.operands[0]) in self.own or op.operands[0] in self.arguments
         if op.name == "tensor.from_elements":
             return True
-        return all(
-            not isinstance(x.owner, ir.Block) and self._is_computed(x.owner.operation) for x in op.operands
-        )
+        made = map(definition, op.operands)
+        return all(other is not None and self._is_computed(other) for other in made)
 
 
 def _is_used_outside(value: ir.Value, body: _Body) -> bool:
     inside = {inner for op in body.own for inner in [op, *walk(op)]}
     return any(use.owner.operation not in inside for use in value.uses)
-
-
-def _declare(name: str, inputs: Sequence[ir.Type], results: Sequence[ir.Type]) -> ir.Operation:
-    attributes = {
-        "sym_name": ir.StringAttr.get(name),
-        "function_type": ir.TypeAttr.get(ir.FunctionType.get(inputs, results)),
-    }
-    return ir.Operation.create("func.func", attributes=attributes, regions=1)
 
 
 # What moving a value costs, where placing an operation on the second side costs 1.

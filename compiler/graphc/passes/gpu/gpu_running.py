@@ -12,6 +12,7 @@ from graphc.ir import build
 from graphc.ir.diagnostics import fail
 from graphc.ir.lifetimes import root_of
 from graphc.ir.value import larger, parts_of, smaller
+from graphc.ir.walk import definition, symbol_of
 from graphc.library.arrays import KINDS as ALONG_ROWS
 from graphc.library.sorting import by_block
 from graphc.lowering.calls import product
@@ -139,43 +140,35 @@ RUNNING = "running"
 CALLS = (RUNNING, RECURRENCE)
 
 
+@record()
 class Lines:
     """Lines of numbers, each of which is made from the one before; sizes are made at the insertion point.
 
-    Args:
+    Attributes:
         running: how a number is made from the one before.
         operands: of the steps, one or two arrays.
         result: of the numbers; it may be the only operand.
         reverse: whether steps go from the last element to the first.
         initial: the numbers before the first steps; then the first axis is that of the steps.
-        steps: how many numbers are made of each line, if `initial` is given.
+        number: how many numbers are made of each line, if `initial` is given.
         keeps_first: whether the result has the number before the first step.
-
-    Attributes:
-        running, steps, keeps_first: as above.
+        steps: how many numbers are made of each line.
         count: how many lines there are.
-        itemsize: of a number, in bytes.
     """
 
-    def __init__(
-        self,
-        running: Running,
-        operands: Sequence[ir.Value],
-        result: ir.Value,
-        *,
-        reverse: bool = False,
-        initial: ir.Value | None = None,
-        steps: ir.Value | None = None,
-        keeps_first: bool = False,
-    ) -> None:
-        self.running, self.keeps_first = running, keeps_first
-        self._operands, self._result, self._initial, self._reverse = operands, result, initial, reverse
-        sizes = build.dims(result)
-        self._first_axis = steps is not None
-        self._sizes = sizes[1:] if self._first_axis else sizes[:-1]
-        self.steps = sizes[-1] if steps is None else steps
+    running: Running
+    operands: Sequence[ir.Value]
+    result: ir.Value
+    reverse: bool = False
+    initial: ir.Value | None = None
+    number: ir.Value | None = None
+    keeps_first: bool = False
+
+    def __post_init__(self) -> None:
+        sizes = build.dims(self.result)
+        self._sizes = sizes[:-1] if self.number is None else sizes[1:]
+        self.steps = sizes[-1] if self.number is None else self.number
         self.count = product(self._sizes)
-        self.itemsize = int(running.dtype.itemsize)
 
     @classmethod
     def of(cls, call: LibraryCall) -> Lines:
@@ -189,18 +182,10 @@ class Lines:
         *operands, result = call.buffers
         running, reverse = Running(names[kind], call.dtypes[-1]), bool(call.attribute("reverse"))
         if not is_recurrence:
-            return cls(running, operands, result, reverse=reverse)
+            return cls(running, operands, result, reverse)
         *operands, initial = operands
         keeps_first = bool(call.attribute("keep_initial"))
-        return cls(
-            running,
-            operands,
-            result,
-            reverse=reverse,
-            initial=initial,
-            steps=call.numbers[0],
-            keeps_first=keeps_first,
-        )
+        return cls(running, operands, result, reverse, initial, call.numbers[0], keeps_first)
 
     def split(self, line: ir.Value) -> list[ir.Value]:
         """The indices that the number of a line stands for."""
@@ -208,41 +193,40 @@ class Lines:
 
     def first(self, line: Sequence[ir.Value]) -> ir.Value:
         """The number before the first step."""
-        if self._initial is None:
+        initial = self.initial
+        if initial is None:
             return self.running.neutral()[0]
-        known = _splat_of(self._initial)
-        return (
-            self._initial[self._place(self._initial, build.const_index(0), line)] if known is None else known
-        )
+        known = _splat_of(initial)
+        return initial[self._place(initial, build.const_index(0), line)] if known is None else known
 
     def step(self, number: ir.Value, line: Sequence[ir.Value]) -> list[ir.Value]:
         """Operands of a step."""
         row = self._row(number)
-        return [buffer[self._place(buffer, row, line)] for buffer in self._operands]
+        return [buffer[self._place(buffer, row, line)] for buffer in self.operands]
 
     def store(self, value: ir.Value, number: ir.Value, line: Sequence[ir.Value]) -> None:
         """Writes what a step has made."""
         row = self._row(number)
-        if self.keeps_first and not self._reverse:
+        if self.keeps_first and not self.reverse:
             row = row + 1
         self._store(value, row, line)
 
     def store_first(self, line: Sequence[ir.Value]) -> None:
         """Writes the number before the first step, if the result has it."""
         if self.keeps_first:
-            self._store(self.first(line), self.steps if self._reverse else build.const_index(0), line)
+            self._store(self.first(line), self.steps if self.reverse else build.const_index(0), line)
 
     def _row(self, number: ir.Value) -> ir.Value:
-        return self.steps - 1 - number if self._reverse else number
+        return self.steps - 1 - number if self.reverse else number
 
     def _place(self, buffer: ir.Value, row: ir.Value, line: Sequence[ir.Value]) -> list[ir.Value]:
         """Indices in a buffer; sizes of 1 serve all."""
-        indices = [row, *line] if self._first_axis else [*line, row]
+        indices = [*line, row] if self.number is None else [row, *line]
         shape = list(ir.MemRefType(buffer.type).shape)
         return [build.const_index(0) if size == 1 else x for size, x in zip(shape, indices, strict=True)]
 
     def _store(self, value: ir.Value, row: ir.Value, line: Sequence[ir.Value]) -> None:
-        self._result[self._place(self._result, row, line)] = value
+        self.result[self._place(self.result, row, line)] = value
 
 
 def lies_along_rows(call: LibraryCall) -> bool:
@@ -253,15 +237,13 @@ def lies_along_rows(call: LibraryCall) -> bool:
 
 def _splat_of(buffer: ir.Value) -> ir.Value | None:
     """The real number that all elements of a constant array are, at the insertion point, or None."""
-    owner, kind = root_of(buffer).owner, ir.MemRefType(buffer.type).element_type
-    if isinstance(owner, ir.Block) or owner.name != "memref.get_global" or isinstance(kind, ir.ComplexType):
+    made, kind = definition(root_of(buffer), "memref.get_global"), ir.MemRefType(buffer.type).element_type
+    if made is None or isinstance(kind, ir.ComplexType):
         return None
-    module = module_of(owner.operation)
-    name = ir.FlatSymbolRefAttr(owner.attributes["name"]).value
-    for op in module.regions[0].blocks[0].operations:
-        attributes = op.operation.attributes
-        if op.operation.name == "memref.global" and ir.StringAttr(attributes["sym_name"]).value == name:
-            value = attributes["initial_value"]
+    name = ir.FlatSymbolRefAttr(made.attributes["name"]).value
+    for op in [op.operation for op in module_of(made).regions[0].blocks[0].operations]:
+        if op.name == "memref.global" and symbol_of(op) == name:
+            value = op.attributes["initial_value"]
             if isinstance(value, ir.DenseElementsAttr) and value.is_splat:
                 return build.create("arith.constant", [kind], [], value=value.get_splat_value()).result
     return None
@@ -336,7 +318,7 @@ class _Along(_Kernels):
 
     def _plan(self, each: int) -> tuple[ir.Value, ir.Value, list[ir.Value], Sequence[ir.Value]]:
         lines = self._lines
-        self._own = 8 if lines.running.parts * lines.itemsize <= 8 else 4
+        self._own = 8 if lines.running.parts * lines.running.dtype.itemsize <= 8 else 4
         threads = larger(blocks_for(lines.steps, WARP * self._own, THREADS // WARP), 1) * WARP
         self._tile = threads * self._own
         parts = larger(blocks_for(lines.steps, each, _PARTS_ALONG), 1)
