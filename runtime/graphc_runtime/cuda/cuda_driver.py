@@ -108,6 +108,11 @@ class CudaDriver:
             self._call("cuCtxSetCurrent", self._context)
             self._threads.entered = True
 
+    def _ask(self, name: str, *arguments: int) -> tuple[int, ...]:
+        """A function of the driver that needs the context."""
+        self._enter()
+        return self._call(name, *arguments)
+
     def _call(self, name: str, *arguments: int) -> tuple[int, ...]:
         status, *found = self._calls.call(name, *arguments)
         if status:
@@ -135,8 +140,7 @@ class CudaDriver:
         return module
 
     def unload(self, module: int) -> None:
-        self._enter()
-        self._call("cuModuleUnload", module)
+        self._ask("cuModuleUnload", module)
 
     def function(self, module: int, name: str, shared: int = 0) -> int:
         self._enter()
@@ -186,8 +190,7 @@ class CudaDriver:
         if kept is not None and len(kept) < _KEPT:
             kept.append(address)
             return
-        self._enter()
-        self._call("cuMemFreeAsync", address, stream)
+        self._ask("cuMemFreeAsync", address, stream)
 
     def upload(self, address: int, array: np.ndarray, stream: int) -> None:
         if array.nbytes:
@@ -203,8 +206,7 @@ class CudaDriver:
 
     def copy(self, target: int, source: int, nbytes: int, stream: int) -> None:
         if nbytes:
-            self._enter()
-            self._call("cuMemcpyDtoDAsync", target, source, nbytes, stream)
+            self._ask("cuMemcpyDtoDAsync", target, source, nbytes, stream)
 
     def launch(self, asked: KernelLaunch, values: Sequence[int | float], stream: int) -> None:
         self._enter()
@@ -233,8 +235,7 @@ class CudaDriver:
         ).ask
 
     def start_libraries(self, names: Iterable[str]) -> frozenset[str]:
-        self._enter()
-        (version,) = self._call("cuDriverGetVersion")
+        (version,) = self._ask("cuDriverGetVersion")
         return self._libraries.start(names, version, Device(self._allocated, self.arch, self.main_stream))
 
     def library_memory(self, asked: Asked) -> int:
@@ -246,40 +247,32 @@ class CudaDriver:
         self._libraries.of(asked).ask(asked, addresses, stream, captured=stream in self._captured)
 
     def new_stream(self) -> int:
-        self._enter()
-        return self._call("cuStreamCreate", 0)[0]
+        return self._ask("cuStreamCreate", 0)[0]
 
     def synchronise(self, stream: int) -> None:
-        self._enter()
-        self._call("cuStreamSynchronize", stream)
+        self._ask("cuStreamSynchronize", stream)
 
     def new_event(self, *, timing: bool = False) -> int:
-        self._enter()
-        return self._call("cuEventCreate", 0 if timing else _NO_TIMING)[0]
+        return self._ask("cuEventCreate", 0 if timing else _NO_TIMING)[0]
 
     def record(self, event: int, stream: int) -> None:
-        self._enter()
-        self._call("cuEventRecord", event, stream)
+        self._ask("cuEventRecord", event, stream)
 
     def wait(self, event: int, stream: int) -> None:
-        self._enter()
-        self._call("cuStreamWaitEvent", stream, event, 0)
+        self._ask("cuStreamWaitEvent", stream, event, 0)
 
     def elapsed(self, first: int, last: int) -> float:
-        self._enter()
-        self._call("cuEventSynchronize", last)
+        self._ask("cuEventSynchronize", last)
         status, milliseconds = self._calls.elapsed(first, last)
         if status:
             raise self._error("cuEventElapsedTime", status)
         return milliseconds
 
     def drop_event(self, event: int) -> None:
-        self._enter()
-        self._call("cuEventDestroy", event)
+        self._ask("cuEventDestroy", event)
 
     def begin_capture(self, stream: int) -> None:
-        self._enter()
-        self._call("cuStreamBeginCapture", stream, _THREAD_LOCAL)
+        self._ask("cuStreamBeginCapture", stream, _THREAD_LOCAL)
         self._captured.add(stream)
 
     def end_capture(self, stream: int, old: int = 0) -> int:
@@ -326,8 +319,7 @@ class CudaDriver:
         self._call("cuGraphExecDestroy", graph)
 
     def memory(self) -> tuple[int, int]:
-        self._enter()
-        free, total = self._call("cuMemGetInfo")
+        free, total = self._ask("cuMemGetInfo")
         return free, total
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from graphc_runtime.cuda import schedule as sc
 from graphc_runtime.cuda.analysis import has_products, is_repeated, reads
 from graphc_runtime.cuda.array import DeviceArray
-from graphc_runtime.cuda.device_steps import ON_DEVICE
+from graphc_runtime.cuda.device_steps import ON_DEVICE, at_once
 from graphc_runtime.cuda.driver import DriverError
 from graphc_runtime.cuda.gemm import axes_of, gemm_of
 from graphc_runtime.cuda.graphs import Graphs, Key
@@ -52,39 +52,27 @@ def _guarded(step: sc.Step, run: Run) -> Run:
     return guarded
 
 
-def _constant(step: sc.Constant, kernel: object) -> Run:
-    def run(registers: Registers) -> None:
-        registers.values[step.result] = step.value
-
-    return run
+def _constant(step: sc.Constant, registers: Registers) -> None:
+    registers.values[step.result] = step.value
 
 
-def _dim(step: sc.Dim, kernel: object) -> Run:
-    def run(registers: Registers) -> None:
-        value = registers.values[step.array]
-        assert isinstance(value, DeviceArray | np.ndarray)
-        if not 0 <= step.axis < len(value.shape):
-            raise ArtifactError(f"the schedule asks for axis {step.axis} of an array of shape {value.shape}")
-        registers.values[step.result] = value.shape[step.axis]
-
-    return run
+def _dim(step: sc.Dim, registers: Registers) -> None:
+    value = registers.values[step.array]
+    assert isinstance(value, DeviceArray | np.ndarray)
+    if not 0 <= step.axis < len(value.shape):
+        raise ArtifactError(f"the schedule asks for axis {step.axis} of an array of shape {value.shape}")
+    registers.values[step.result] = value.shape[step.axis]
 
 
-def _offset(step: sc.Offset, kernel: object) -> Run:
-    def run(registers: Registers) -> None:
-        registers.values[step.result] = registers.array(step.array).offset
-
-    return run
+def _offset(step: sc.Offset, registers: Registers) -> None:
+    registers.values[step.result] = registers.array(step.array).offset
 
 
-def _stride(step: sc.Stride, kernel: object) -> Run:
-    def run(registers: Registers) -> None:
-        strides = registers.array(step.array).strides
-        if not 0 <= step.axis < len(strides):
-            raise ArtifactError(f"the schedule asks for axis {step.axis} of an array with strides {strides}")
-        registers.values[step.result] = strides[step.axis]
-
-    return run
+def _stride(step: sc.Stride, registers: Registers) -> None:
+    strides = registers.array(step.array).strides
+    if not 0 <= step.axis < len(strides):
+        raise ArtifactError(f"the schedule asks for axis {step.axis} of an array with strides {strides}")
+    registers.values[step.result] = strides[step.axis]
 
 
 def _compute(step: sc.Compute, kernel: object) -> Run:
@@ -99,13 +87,10 @@ def _compute(step: sc.Compute, kernel: object) -> Run:
     return run
 
 
-def _check(step: sc.Check, kernel: object) -> Run:
-    def run(registers: Registers) -> None:
-        if not registers.values[step.condition]:
-            registers.on_check(step.status, *registers.numbers((step.given, step.expected)))
-            raise RuntimeError("the error handler of a function did not raise")
-
-    return run
+def _check(step: sc.Check, registers: Registers) -> None:
+    if not registers.values[step.condition]:
+        registers.on_check(step.status, *registers.numbers((step.given, step.expected)))
+        raise RuntimeError("the error handler of a function did not raise")
 
 
 def _if(step: sc.If, kernel: Callable[[str, int], int]) -> Run:
@@ -202,11 +187,8 @@ def _product(step: sc.Product, kernel: Callable[[str, int], int]) -> Run:
     return run
 
 
-def _has(step: sc.Has, kernel: object) -> Run:
-    def run(registers: Registers) -> None:
-        registers.values[step.result] = step.library in registers.libraries
-
-    return run
+def _has(step: sc.Has, registers: Registers) -> None:
+    registers.values[step.result] = step.library in registers.libraries
 
 
 def _while(step: sc.While, kernel: Callable[[str, int], int]) -> Run:
@@ -235,15 +217,15 @@ def _assign(registers: Registers, targets: Sequence[int], sources: Sequence[int]
 
 _COMPILERS: dict[type[sc.Step], Callable[..., Run]] = {
     **ON_DEVICE,
-    sc.Constant: _constant,
-    sc.Dim: _dim,
-    sc.Offset: _offset,
-    sc.Stride: _stride,
+    sc.Constant: at_once(_constant),
+    sc.Dim: at_once(_dim),
+    sc.Offset: at_once(_offset),
+    sc.Stride: at_once(_stride),
     sc.Compute: _compute,
-    sc.Check: _check,
+    sc.Check: at_once(_check),
     sc.If: _if,
     sc.Loop: _loop,
     sc.While: _while,
     sc.Product: _product,
-    sc.Has: _has,
+    sc.Has: at_once(_has),
 }
