@@ -19,7 +19,7 @@ import numpy as np
 from graphc.ir.constants import element_dtype
 from graphc_dialects._mlir import ir
 from graphc_runtime.cuda.schedule import MAX_THREADS
-from graphc_tools.gpu.memory import WARP, Access, LaunchError, Memory, Region
+from graphc_tools.gpu.memory import WARP, Access, KernelError, LaunchError, Memory, Region
 from graphc_tools.gpu.values import Memref, Value, one
 
 SHARED_LIMIT = 48 << 10
@@ -98,6 +98,17 @@ class Frame:
 
 
 Run: TypeAlias = Callable[[Frame, np.ndarray], None]
+
+
+def describe(op: ir.Operation) -> str:
+    """An operation and its place, for messages."""
+    return f"{op.name} at {op.location}"
+
+
+def require_aligned(region: Region, starts: np.ndarray, alignment: int, where: str) -> None:
+    """Refuses addresses, given from the beginning of a region on, that are no multiples of so many bytes."""
+    if ((starts + region.address) % alignment).any():
+        raise KernelError(f"{where}: an address is no multiple of {alignment}")
 
 
 @dataclass

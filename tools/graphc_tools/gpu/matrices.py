@@ -12,16 +12,12 @@ from collections.abc import Callable
 import numpy as np
 
 from graphc_dialects._mlir import ir
-from graphc_tools.gpu.interpreter import AsyncCopy, Decoder, Frame, Run
-from graphc_tools.gpu.memory import WARP, DivergenceError, KernelError, Region
+from graphc_tools.gpu.interpreter import AsyncCopy, Decoder, Frame, Run, describe, require_aligned
+from graphc_tools.gpu.memory import WARP, DivergenceError, KernelError
 from graphc_tools.gpu.values import spread
 
 _LANES = np.arange(WARP)
 _G, _T = _LANES // 4, _LANES % 4
-
-
-def _where(op: ir.Operation) -> str:
-    return f"{op.name} at {op.location}"
 
 
 def _require_whole_warps(frame: Frame, lanes: np.ndarray, where: str) -> np.ndarray:
@@ -35,7 +31,7 @@ def _require_whole_warps(frame: Frame, lanes: np.ndarray, where: str) -> np.ndar
 def _load_matrices(decoder: Decoder, op: ir.Operation) -> Run:
     """`nvgpu.ldmatrix`: matrices of 8 by 8; each lane has the address of one row."""
     array, *indices = decoder.slots_of(list(op.operands))
-    result, where = decoder.slot(op.results[0]), _where(op)
+    result, where = decoder.slot(op.results[0]), describe(op)
     count, across = op.attributes["numTiles"].value, op.attributes["transpose"].value
 
     def run(frame: Frame, lanes: np.ndarray) -> None:
@@ -69,7 +65,7 @@ def _places(shape: tuple[int, int], depth: int) -> tuple[np.ndarray, np.ndarray]
 
 def _multiply(decoder: Decoder, op: ir.Operation) -> Run:
     """`nvgpu.mma.sync`."""
-    slots, result, where = decoder.slots_of(list(op.operands)), decoder.slot(op.results[0]), _where(op)
+    slots, result, where = decoder.slots_of(list(op.operands)), decoder.slot(op.results[0]), describe(op)
     rows, columns, depth = (size.value for size in op.attributes["mmaShape"])
     shorter = "tf32Enabled" in op.attributes
     shapes = [(operand.type.shape[0], operand.type.shape[1]) for operand in op.operands]
@@ -118,7 +114,7 @@ def _to_tf32(decoder: Decoder, op: ir.Operation) -> Run:
 def _start_copy(decoder: Decoder, op: ir.Operation) -> Run:
     """`nvgpu.device_async_copy`: what is copied is read now, and written when a thread waits for it."""
     _, into, _, of, _ = op.attributes["operandSegmentSizes"]
-    slots, where = decoder.slots_of(list(op.operands)), _where(op)
+    slots, where = decoder.slots_of(list(op.operands)), describe(op)
     target, to, source, place = (
         slots[0],
         slots[1 : 1 + into],
@@ -137,13 +133,13 @@ def _start_copy(decoder: Decoder, op: ir.Operation) -> Run:
         if ((wanted < 0) | (wanted > count)).any():
             raise KernelError(f"{where}: more or fewer elements are asked for than are written")
         region, starts = shared.starts([frame.array(i) for i in to], lanes, count, where)
-        _require_aligned(region, starts, size, where)
+        require_aligned(region, starts, size, where)
         values = np.zeros((len(lanes), count), memref.dtype)
         for number in np.unique(wanted[wanted > 0]):
             asked = wanted == number
             at = [frame.array(i) for i in place]
             memory, first = memref.starts(at, lanes[asked], int(number), where)
-            _require_aligned(memory, first, size, where)
+            require_aligned(memory, first, size, where)
             values[asked, :number] = memory.load(
                 first, memref.dtype, int(number), frame.access(where, lanes[asked])
             )
@@ -153,11 +149,6 @@ def _start_copy(decoder: Decoder, op: ir.Operation) -> Run:
     return run
 
 
-def _require_aligned(region: Region, starts: np.ndarray, size: int, where: str) -> None:
-    if ((starts + region.address) % size).any():
-        raise KernelError(f"{where}: an address is no multiple of {size}")
-
-
 def _group(decoder: Decoder, op: ir.Operation) -> Run:
     """`nvgpu.device_async_create_group`: a thread waits for groups; there is one here, of all copies."""
     return lambda frame, lanes: None
@@ -165,7 +156,7 @@ def _group(decoder: Decoder, op: ir.Operation) -> Run:
 
 def _wait(decoder: Decoder, op: ir.Operation) -> Run:
     """`nvgpu.device_async_wait`: what these threads have copied is there."""
-    where = _where(op)
+    where = describe(op)
     if "numGroups" in op.attributes and op.attributes["numGroups"].value:
         raise NotImplementedError(f"{where}: the interpreter of kernels waits for all groups")
 

@@ -60,6 +60,26 @@ class Access:
     phases: np.ndarray
 
 
+class _Accesses:
+    """Identity of who accessed each byte last: thread, block, time between barriers, and operation."""
+
+    def __init__(self, size: int) -> None:
+        self.thread, self.block = (np.full(size, _NOBODY, np.int32) for _ in range(2))
+        self.interval, self.phase, self.where = (np.zeros(size, np.int32) for _ in range(3))
+
+    def clash(self, at: np.ndarray, access: Access) -> np.ndarray:
+        """True for bytes that others accessed, with no barrier between."""
+        block, now = self.block[at], self.interval[at] == access.interval
+        apart = _apart(self.thread[at], self.phase[at], access.threads[:, None], access.phases[:, None])
+        found: np.ndarray = (block != _NOBODY) & ((block != access.block) | (now & apart))
+        return found
+
+    def note(self, at: np.ndarray, access: Access, place: int) -> None:
+        """Time and operation of an access."""
+        self.interval[at], self.phase[at] = access.interval, access.phases[:, None]
+        self.where[at] = place
+
+
 class Region:
     """Bytes at consecutive addresses.
 
@@ -77,18 +97,8 @@ class Region:
 
     def forget(self) -> None:
         """Another kernel begins: all accesses so far are ordered before it."""
-        size = self.data.size
-        self._write_thread = np.full(size, _NOBODY, np.int32)
-        self._write_block = np.full(size, _NOBODY, np.int32)
-        self._write_interval = np.zeros(size, np.int32)
-        self._write_phase = np.zeros(size, np.int32)
-        self._write_atomic = np.zeros(size, bool)
-        self._write_where = np.zeros(size, np.int32)
-        self._read_thread = np.full(size, _NOBODY, np.int32)
-        self._read_block = np.full(size, _NOBODY, np.int32)
-        self._read_interval = np.zeros(size, np.int32)
-        self._read_phase = np.zeros(size, np.int32)
-        self._read_where = np.zeros(size, np.int32)
+        self._writes, self._reads = _Accesses(self.data.size), _Accesses(self.data.size)
+        self._write_atomic = np.zeros(self.data.size, bool)
         self._places: dict[str, int] = {"": 0}
 
     def load(self, start: np.ndarray, dtype: np.dtype, count: int, access: Access) -> np.ndarray:
@@ -152,58 +162,41 @@ class Region:
         return found
 
     def _check_read(self, at: np.ndarray, access: Access) -> None:
-        threads, phases = access.threads[:, None], access.phases[:, None]
-        block, thread = self._write_block[at], self._write_thread[at]
-        now = self._write_interval[at] == access.interval
-        apart = _apart(thread, self._write_phase[at], threads, phases)
-        clash = (block != _NOBODY) & ((block != access.block) | (now & apart))
-        self._refuse(clash, at, access, "reads", written=True)
-        same = (self._read_block[at] == access.block) & (self._read_interval[at] == access.interval)
-        self._read_thread[at] = np.where(same, _both(self._read_thread[at], threads), threads)
+        threads, reads = access.threads[:, None], self._reads
+        self._refuse(self._writes.clash(at, access), at, access, "reads", self._writes)
+        same = (reads.block[at] == access.block) & (reads.interval[at] == access.interval)
+        reads.thread[at] = np.where(same, _both(reads.thread[at], threads), threads)
         # Lanes of this very load may read one byte together: the last assignment wins, then the others count.
         flat = at.ravel()
-        both = _both(self._read_thread[flat], np.broadcast_to(threads, at.shape).ravel())
+        both = _both(reads.thread[flat], np.broadcast_to(threads, at.shape).ravel())
         for several in (both < _SEVERAL, both == _SEVERAL):
-            self._read_thread[flat[several]] = both[several]
-        seen = self._read_block[at]
-        self._read_block[at] = np.where((seen == _NOBODY) | (seen == access.block), access.block, _SEVERAL)
-        self._read_interval[at], self._read_phase[at] = access.interval, phases
-        self._read_where[at] = self._place(access.where)
+            reads.thread[flat[several]] = both[several]
+        seen = reads.block[at]
+        reads.block[at] = np.where((seen == _NOBODY) | (seen == access.block), access.block, _SEVERAL)
+        reads.note(at, access, self._place(access.where))
 
     def _check_write(self, at: np.ndarray, access: Access, *, atomic: bool) -> None:
-        threads, phases = access.threads[:, None], access.phases[:, None]
-        block, thread = self._write_block[at], self._write_thread[at]
-        now = self._write_interval[at] == access.interval
-        apart = _apart(thread, self._write_phase[at], threads, phases)
-        clash = (block != _NOBODY) & ((block != access.block) | (now & apart))
+        clash, writes = self._writes.clash(at, access), self._writes
         if atomic:
             clash &= ~self._write_atomic[at]
-        self._refuse(clash, at, access, "writes", written=True)
-        block, thread = self._read_block[at], self._read_thread[at]
-        now = self._read_interval[at] == access.interval
-        apart = _apart(thread, self._read_phase[at], threads, phases)
-        clash = (block != _NOBODY) & ((block != access.block) | (now & apart))
-        self._refuse(clash, at, access, "writes", written=False)
-        self._write_thread[at], self._write_block[at] = threads, access.block
-        self._write_interval[at], self._write_atomic[at] = access.interval, atomic
-        self._write_phase[at] = phases
-        self._write_where[at] = self._place(access.where)
-        self._read_block[at] = self._read_thread[at] = _NOBODY
+        self._refuse(clash, at, access, "writes", writes)
+        self._refuse(self._reads.clash(at, access), at, access, "writes", self._reads)
+        writes.thread[at], writes.block[at] = access.threads[:, None], access.block
+        writes.note(at, access, self._place(access.where))
+        self._write_atomic[at] = atomic
+        self._reads.block[at] = self._reads.thread[at] = _NOBODY
 
-    def _refuse(self, clash: np.ndarray, at: np.ndarray, access: Access, what: str, *, written: bool) -> None:
+    def _refuse(
+        self, clash: np.ndarray, at: np.ndarray, access: Access, what: str, before: _Accesses
+    ) -> None:
         if not clash.any():
             return
         row, column = (int(i) for i in np.argwhere(clash)[0])
         byte = int(at[row, column])
-        threads, blocks, places = (
-            (self._write_thread, self._write_block, self._write_where)
-            if written
-            else (self._read_thread, self._read_block, self._read_where)
-        )
-        place = list(self._places)[places[byte]]
+        place = list(self._places)[before.where[byte]]
         alone = replace(access, threads=access.threads[row : row + 1], phases=access.phases[row : row + 1])
-        did = "writes" if written else "reads"
-        self._race(alone, byte, place, int(threads[byte]), int(blocks[byte]), did, what)
+        did = "writes" if before is self._writes else "reads"
+        self._race(alone, byte, place, int(before.thread[byte]), int(before.block[byte]), did, what)
 
     def _race(
         self, access: Access, byte: int, place: str, thread: int, block: int, did: str, what: str = "writes"

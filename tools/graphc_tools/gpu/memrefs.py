@@ -11,7 +11,7 @@ import numpy as np
 from graphc.ir.constants import element_dtype
 from graphc_dialects._mlir import ir
 from graphc_runtime.index_arithmetic import addi, muli
-from graphc_tools.gpu.interpreter import Decoder, Frame, Run, local
+from graphc_tools.gpu.interpreter import Decoder, Frame, Run, describe, local, require_aligned
 from graphc_tools.gpu.memory import BoundsError, KernelError
 from graphc_tools.gpu.values import Memref, one, spread
 
@@ -35,40 +35,45 @@ _ATOMICS: dict[str, Callable[..., np.ndarray]] = {
 }
 
 
-def _where(op: ir.Operation) -> str:
-    return f"{op.name} at {op.location}"
+def _access(op: ir.Operation, kind: ir.Type) -> tuple[str, int, int]:
+    """Of a load or a store: what it is, the elements of a vector (0 of none), and their alignment."""
+    count = kind.shape[0] if isinstance(kind, ir.VectorType) else 0
+    alignment = int(op.attributes["alignment"].value) if "alignment" in op.attributes else 1
+    return describe(op), count, alignment
 
 
 def _load(decoder: Decoder, op: ir.Operation) -> Run:
     array, *indices = decoder.slots_of(list(op.operands))
-    result, where = decoder.slot(op.results[0]), _where(op)
+    result, (where, count, alignment) = decoder.slot(op.results[0]), _access(op, op.results[0].type)
 
     def run(frame: Frame, lanes: np.ndarray) -> None:
-        memref = frame.memref(array)
-        region, starts = memref.starts([frame.array(i) for i in indices], lanes, 1, where)
-        values = np.zeros(frame.threads, memref.dtype)
-        values[lanes] = region.load(starts, memref.dtype, 1, frame.access(where, lanes))[:, 0]
-        frame.values[result] = values
+        memref, several = frame.memref(array), max(count, 1)
+        region, starts = memref.starts([frame.array(i) for i in indices], lanes, several, where)
+        require_aligned(region, starts, alignment, where)
+        values = np.zeros((frame.threads, several), memref.dtype)
+        values[lanes] = region.load(starts, memref.dtype, several, frame.access(where, lanes))
+        frame.values[result] = values if count else values[:, 0]
 
     return run
 
 
 def _store(decoder: Decoder, op: ir.Operation) -> Run:
     value, array, *indices = decoder.slots_of(list(op.operands))
-    where = _where(op)
+    where, count, alignment = _access(op, op.operands[0].type)
 
     def run(frame: Frame, lanes: np.ndarray) -> None:
         memref = frame.memref(array)
-        region, starts = memref.starts([frame.array(i) for i in indices], lanes, 1, where)
-        values = spread(frame.array(value), lanes).astype(memref.dtype)[:, None]
-        region.store(starts, values, frame.access(where, lanes))
+        region, starts = memref.starts([frame.array(i) for i in indices], lanes, max(count, 1), where)
+        require_aligned(region, starts, alignment, where)
+        values = spread(frame.array(value), lanes).astype(memref.dtype, copy=False)
+        region.store(starts, values if count else values[:, None], frame.access(where, lanes))
 
     return run
 
 
 def _atomic(decoder: Decoder, op: ir.Operation) -> Run:
     value, array, *indices = decoder.slots_of(list(op.operands))
-    result, where = decoder.slot(op.results[0]), _where(op)
+    result, where = decoder.slot(op.results[0]), describe(op)
     kind = list(_ATOMICS)[op.attributes["kind"].value]
     combine, unsigned = _ATOMICS[kind], kind in ("maxu", "minu")
 
@@ -102,7 +107,7 @@ def _dim(decoder: Decoder, op: ir.Operation) -> Run:
     def run(frame: Frame, lanes: np.ndarray) -> None:
         numbers = set(spread(frame.array(axis), lanes).tolist())
         if len(numbers) != 1:
-            raise KernelError(f"{_where(op)}: the axis differs between threads")
+            raise KernelError(f"{describe(op)}: the axis differs between threads")
         frame.values[result] = frame.memref(array).sizes[numbers.pop()]
 
     return run
@@ -126,7 +131,7 @@ def _reader(parts: Sequence[int | np.ndarray]) -> Callable[[Frame], list[np.ndar
 def _subview(decoder: Decoder, op: ir.Operation) -> Run:
     array, result = decoder.slot(op.operands[0]), decoder.slot(op.results[0])
     offsets, sizes, strides = _mixed(decoder, op)
-    kept, where = _kept(list(op.attributes["static_sizes"]), op.results[0].type), _where(op)
+    kept, where = _kept(list(op.attributes["static_sizes"]), op.results[0].type), describe(op)
 
     def run(frame: Frame, lanes: np.ndarray) -> None:
         memref = frame.memref(array)
@@ -284,8 +289,8 @@ def _same(decoder: Decoder, op: ir.Operation) -> Run:
 
 
 MEMREFS: dict[str, Callable[[Decoder, ir.Operation], Run]] = {
-    "memref.load": _load,
-    "memref.store": _store,
+    **dict.fromkeys(("memref.load", "vector.load"), _load),
+    **dict.fromkeys(("memref.store", "vector.store"), _store),
     "memref.atomic_rmw": _atomic,
     "memref.dim": _dim,
     "memref.subview": _subview,

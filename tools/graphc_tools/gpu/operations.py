@@ -12,7 +12,7 @@ from graphc_dialects._mlir import ir
 from graphc_tools.gpu import arithmetic
 from graphc_tools.gpu.control import CONTROL
 from graphc_tools.gpu.device_functions import device_function
-from graphc_tools.gpu.interpreter import Decoder, Frame, Run
+from graphc_tools.gpu.interpreter import Decoder, Frame, Run, describe
 from graphc_tools.gpu.matrices import MATRICES
 from graphc_tools.gpu.memory import WARP, DivergenceError, KernelError
 from graphc_tools.gpu.memrefs import MEMREFS
@@ -20,11 +20,6 @@ from graphc_tools.gpu.values import Memref, merged, one, spread, uniform
 from graphc_tools.gpu.vectors import VECTORS
 
 _AXES = {"x": 0, "y": 1, "z": 2}
-
-
-def describe(op: ir.Operation) -> str:
-    """An operation and its place, for messages."""
-    return f"{op.name} at {op.location}"
 
 
 def _constant(decoder: Decoder, op: ir.Operation) -> Run:
@@ -219,11 +214,7 @@ def _subgroup_reduce(decoder: Decoder, op: ir.Operation) -> Run:
     operand, result = decoder.slot(op.operands[0]), decoder.slot(op.results[0])
     kind = str(op.attributes["op"]).removeprefix("#gpu<all_reduce_op ").removesuffix(">")
     where = describe(op)
-    combine: Callable[..., np.ndarray] = {
-        "add": np.add, "mul": np.multiply, "maxsi": np.maximum, "minsi": np.minimum,
-        "maximumf": np.maximum, "minimumf": np.minimum, "maxnumf": np.fmax, "minnumf": np.fmin,
-        "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
-    }[kind]  # fmt: skip
+    combine = arithmetic.REDUCTIONS[kind]
 
     def run(frame: Frame, lanes: np.ndarray) -> None:
         _require_warps(frame, lanes, where)

@@ -8,53 +8,11 @@ from collections.abc import Callable
 import numpy as np
 
 from graphc_dialects._mlir import ir
+from graphc_tools.gpu.arithmetic import REDUCTIONS
 from graphc_tools.gpu.interpreter import Decoder, Frame, Run
-from graphc_tools.gpu.memory import KernelError
 from graphc_tools.gpu.values import spread
 
 _DYNAMIC = ir.ShapedType.get_dynamic_size()
-
-
-def _where(op: ir.Operation) -> str:
-    return f"{op.name} at {op.location}"
-
-
-def _alignment(op: ir.Operation) -> int:
-    return int(op.attributes["alignment"].value) if "alignment" in op.attributes else 1
-
-
-def _require_aligned(address: np.ndarray, alignment: int, where: str) -> None:
-    if (address % alignment).any():
-        raise KernelError(f"{where}: an address is no multiple of {alignment}")
-
-
-def _load(decoder: Decoder, op: ir.Operation) -> Run:
-    array, *indices = decoder.slots_of(list(op.operands))
-    result, where, count = decoder.slot(op.results[0]), _where(op), op.results[0].type.shape[0]
-    alignment = _alignment(op)
-
-    def run(frame: Frame, lanes: np.ndarray) -> None:
-        memref = frame.memref(array)
-        region, starts = memref.starts([frame.array(i) for i in indices], lanes, count, where)
-        _require_aligned(starts + region.address, alignment, where)
-        values = np.zeros((frame.threads, count), memref.dtype)
-        values[lanes] = region.load(starts, memref.dtype, count, frame.access(where, lanes))
-        frame.values[result] = values
-
-    return run
-
-
-def _store(decoder: Decoder, op: ir.Operation) -> Run:
-    value, array, *indices = decoder.slots_of(list(op.operands))
-    where, count, alignment = _where(op), op.operands[0].type.shape[0], _alignment(op)
-
-    def run(frame: Frame, lanes: np.ndarray) -> None:
-        memref = frame.memref(array)
-        region, starts = memref.starts([frame.array(i) for i in indices], lanes, count, where)
-        _require_aligned(starts + region.address, alignment, where)
-        region.store(starts, spread(frame.array(value), lanes), frame.access(where, lanes))
-
-    return run
 
 
 def _extract(decoder: Decoder, op: ir.Operation) -> Run:
@@ -119,26 +77,11 @@ def _to_elements(decoder: Decoder, op: ir.Operation) -> Run:
     return run
 
 
-_KINDS: dict[str, Callable[..., np.ndarray]] = {
-    "add": np.add,
-    "mul": np.multiply,
-    "maximumf": np.maximum,
-    "minimumf": np.minimum,
-    "maxnumf": np.fmax,
-    "minnumf": np.fmin,
-    "maxsi": np.maximum,
-    "minsi": np.minimum,
-    "and": np.bitwise_and,
-    "or": np.bitwise_or,
-    "xor": np.bitwise_xor,
-}
-
-
 def _reduction(decoder: Decoder, op: ir.Operation) -> Run:
     """In order, starting from the accumulator."""
     vector, *start = decoder.slots_of(list(op.operands))
     result = decoder.slot(op.results[0])
-    combine = _KINDS[str(op.attributes["kind"]).removeprefix("#vector.kind<").removesuffix(">")]
+    combine = REDUCTIONS[str(op.attributes["kind"]).removeprefix("#vector.kind<").removesuffix(">")]
 
     def run(frame: Frame, lanes: np.ndarray) -> None:
         values = frame.array(vector)
@@ -151,8 +94,6 @@ def _reduction(decoder: Decoder, op: ir.Operation) -> Run:
 
 
 VECTORS: dict[str, Callable[[Decoder, ir.Operation], Run]] = {
-    "vector.load": _load,
-    "vector.store": _store,
     "vector.extract": _extract,
     "vector.insert": _insert,
     "vector.from_elements": _from_elements,
