@@ -279,10 +279,15 @@ _PLAIN: dict[str, Function] = {
 }
 # By their names in `vector.reduction` and `gpu.subgroup_reduce`.
 REDUCTIONS: dict[str, Function] = {
-    "add": np.add, "mul": np.multiply, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
+    "add": np.add,
+    "mul": np.multiply,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
     **dict.fromkeys(("maxsi", "maximumf"), np.maximum),
     **dict.fromkeys(("minsi", "minimumf"), np.minimum),
-    "maxnumf": np.fmax, "minnumf": np.fmin,
+    "maxnumf": np.fmax,
+    "minnumf": np.fmin,
 }
 _DIVISIONS = frozenset(
     "arith.divsi arith.remsi arith.divui arith.remui arith.floordivsi arith.ceildivsi arith.ceildivui".split()

@@ -16,7 +16,7 @@ from graphc.ir.build import dtype_of
 from graphc.ir.diagnostics import node_of
 from graphc.ir.helpers import callee_of, declared
 from graphc.ir.lifetimes import VIEWS
-from graphc.ir.walk import functions, symbol_of, walk
+from graphc.ir.walk import definition, functions, seen_through, symbol_of, walk
 from graphc.library.helpers import Helper, LibraryAsked, LibraryFound
 from graphc.lowering.calls import ADDRESS
 from graphc.lowering.random import BUFFERS
@@ -275,12 +275,10 @@ class _Program:
 
     def _is_whole(self, value: ir.Value) -> bool:
         """True if an array is an argument of the function, or what was allocated for it."""
-        owner = value.owner
-        if isinstance(owner, ir.Block):
-            return bool(owner == self._block)
-        if owner.name == "memref.cast":
-            return self._is_whole(owner.operands[0])
-        return owner.name in ("memref.alloc", "func.call")
+        made = definition(seen_through(value, ("memref.cast",)))
+        if made is None:
+            return bool(seen_through(value, ("memref.cast",)).owner == self._block)
+        return made.name in ("memref.alloc", "func.call")
 
     def _reinterpret(self, op: ir.Operation) -> None:
         counts = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))

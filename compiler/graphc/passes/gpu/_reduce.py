@@ -127,25 +127,20 @@ class BlockReduction:
 
     def _lanes(self, values: Values, combine: Combine, width: ir.Value) -> list[ir.Value]:
         """Combination over the lanes of a warp that belong to a y; a single one has it already."""
-        several = width > 1
         kinds = [value.type for value in values]
-        return either(several, kinds, lambda: self._shuffled(values, combine, width), lambda: values)
-
-    def _shuffled(self, values: Values, combine: Combine, width: ir.Value) -> list[ir.Value]:
-        offset = WARP // 2
-        while offset:
-            both = combine(values, [shuffled(value, offset) for value in values])
-            within = offset < width
-            values = [build.select(within, new, old) for new, old in zip(both, values, strict=True)]
-            offset //= 2
-        return list(values)
+        return either(width > 1, kinds, lambda: _warp(values, combine, width), lambda: values)
 
 
-def _warp(values: Values, combine: Combine, width: int = WARP) -> list[ir.Value]:
+def _warp(values: Values, combine: Combine, width: int | ir.Value = WARP) -> list[ir.Value]:
     """Combination over groups of `width` lanes."""
-    offset = width // 2
+    offset = (width if isinstance(width, int) else WARP) // 2
     while offset:
-        values = combine(values, [shuffled(value, offset) for value in values])
+        both = combine(values, [shuffled(value, offset) for value in values])
+        if isinstance(width, int):
+            values = both
+        else:
+            within = offset < width
+            values = [build.select(within, *pair) for pair in zip(both, values, strict=True)]
         offset //= 2
     return list(values)
 

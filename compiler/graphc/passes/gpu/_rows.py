@@ -19,6 +19,7 @@ import numpy as np
 from graphc.ir import build
 from graphc.ir.build import dtype_of
 from graphc.ir.value import all_of, larger, literal, parts_of, smaller
+from graphc.ir.walk import definition
 from graphc.lowering.calls import product
 from graphc.lowering.carried import either, when
 from graphc.lowering.partial_reductions import Combiner, combiner
@@ -279,10 +280,9 @@ class Online:
         (place,) = other.combiners
         total = other.nest.outputs[place].argument
         (term,) = [x for x in other.nest.yields[place].owner.operands if x != total]
-        if isinstance(term.owner, ir.Block) or term.owner.name != "math.exp":
-            return None
-        difference = term.owner.operands[0].owner
-        if isinstance(difference, ir.Block) or difference.name != "arith.subf":
+        made = definition(term, "math.exp")
+        difference = None if made is None else definition(made.operands[0], "arith.subf")
+        if difference is None:
             return None
         known = {o.argument: (o.buffer, list(o.axes)) for o in other.nest.inputs}
         same, most = difference.operands

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from graphc.ir.value import converted
-from graphc.ir.walk import copied, functions, walk
+from graphc.ir.walk import copied, definition, functions, walk
 from graphc.passes import Pass
 from graphc.passes.gpu._host import is_arithmetic, is_of_host
 from graphc.passes.gpu._kernel import Kernel, allocate
@@ -100,11 +100,9 @@ def _work(root: ir.Operation) -> set[ir.Operation]:
             continue
         found.add(op)
         for value in op.operands:
-            if isinstance(value.owner, ir.Block):
-                continue
-            owner = value.owner.operation
-            if _is_foreign(owner) or (owner.name == "memref.load" and _may_wait(owner, root)):
-                open_.append(owner)
+            made, load = definition(value), definition(value, "memref.load")
+            if made is not None and (_is_foreign(made) or (load is not None and _may_wait(load, root))):
+                open_.append(made)
     return found
 
 

@@ -8,7 +8,7 @@ Which of two sides operations go to, so that few values have to be moved between
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TypeAlias, TypeVar
 
@@ -181,7 +181,7 @@ class _Body:
 
     def _need(self, value: ir.Value) -> None:
         owner = definition(value)
-        if owner in self.own or owner in self.operations:
+        if owner is not None and (owner in self.own or owner in self.operations):
             return
         if owner is None or not self._is_computed(owner):
             self.arguments[value] = None
@@ -195,11 +195,12 @@ class _Body:
         if not op.name.startswith(_SCALAR):
             return False
         if op.name == "tensor.dim":
-            return definition(op.operands[0]) in self.own or op.operands[0] in self.arguments
+            made = definition(op.operands[0])
+            return (made is not None and made in self.own) or op.operands[0] in self.arguments
         if op.name == "tensor.from_elements":
             return True
-        made = map(definition, op.operands)
-        return all(other is not None and self._is_computed(other) for other in made)
+        others = map(definition, op.operands)
+        return all(other is not None and self._is_computed(other) for other in others)
 
 
 def _is_used_outside(value: ir.Value, body: _Body) -> bool:
@@ -249,11 +250,8 @@ def second_side(
         network.add(b, a, _ALWAYS)
     for node in nodes:
         place = fixed.get(node)
-        if place is None:
-            network.add(_FIRST, node, 1)
-        else:
-            edge = (node, _SECOND) if place else (_FIRST, node)
-            network.add(edge[0], edge[1], _ALWAYS)
+        start, end = (node, _SECOND) if place else (_FIRST, node)
+        network.add(start, end, 1 if place is None else _ALWAYS)
     cut = network.cut()
     return {node for node in nodes if node in cut}
 
@@ -265,49 +263,37 @@ class _Network:
     """Capacities that are left, by where from and where to."""
 
     def __init__(self) -> None:
-        self._left: dict[_Node, dict[_Node, int]] = {_FIRST: {}, _SECOND: {}}
+        self._left: defaultdict[_Node, dict[_Node, int]] = defaultdict(dict)
 
     def add(self, a: _Node, b: _Node, capacity: int) -> None:
-        """Adds an edge."""
-        out, back = self._left.setdefault(a, {}), self._left.setdefault(b, {})
-        out[b] = out.get(b, 0) + capacity
-        back.setdefault(a, 0)
+        """Adds to the capacity of an edge."""
+        self._left[a][b] = self._left[a].get(b, 0) + capacity
+        self._left[b].setdefault(a, 0)
 
     def cut(self) -> set[_Node]:
         """The nodes that still lead to the second side when nothing more flows there."""
-        while self._augment():
-            pass
-        found: set[_Node] = {_SECOND}
-        left: deque[_Node] = deque([_SECOND])
+        while _SECOND in (came := self._reached(_FIRST, lambda a, b: self._left[a][b])):
+            # As much flows as a shortest way takes.
+            way: list[_Node] = [_SECOND]
+            while way[-1] != _FIRST:
+                way.append(came[way[-1]])
+            steps = list(zip(way[1:], way[:-1], strict=True))
+            amount = min(self._left[a][b] for a, b in steps)
+            for a, b in steps:
+                self.add(a, b, -amount)
+                self.add(b, a, amount)
+        return set(self._reached(_SECOND, lambda a, b: self._left[b][a]))
+
+    def _reached(self, start: _Node, capacity: Callable[[_Node, _Node], int]) -> dict[_Node, _Node]:
+        """Nodes on shortest ways from one over edges with some capacity; and from where each is reached."""
+        came, left = {start: start}, deque([start])
         while left:
             node = left.popleft()
             for other in self._left[node]:
-                if other not in found and self._left[other][node]:
-                    found.add(other)
-                    left.append(other)
-        return found
-
-    def _augment(self) -> bool:
-        """Lets as much flow as a shortest way takes; whether there was one."""
-        came: dict[_Node, _Node] = {_FIRST: _FIRST}
-        left: deque[_Node] = deque([_FIRST])
-        while left and _SECOND not in came:
-            node = left.popleft()
-            for other, capacity in self._left[node].items():
-                if capacity and other not in came:
+                if other not in came and capacity(node, other):
                     came[other] = node
                     left.append(other)
-        if _SECOND not in came:
-            return False
-        way: list[_Node] = [_SECOND]
-        while way[-1] != _FIRST:
-            way.append(came[way[-1]])
-        steps = list(zip(way[1:], way[:-1], strict=True))
-        amount = min(self._left[a][b] for a, b in steps)
-        for a, b in steps:
-            self._left[a][b] -= amount
-            self._left[b][a] += amount
-        return True
+        return came
 
 
 # Functions that SciPy's code computes on CPUs, in C or C++, for which there is none of our own.
@@ -467,8 +453,7 @@ def _host_side(
 
 
 def _producer(value: ir.Value) -> ir.Operation | ir.Block:
-    owner = value.owner
-    return owner if isinstance(owner, ir.Block) else owner.operation
+    return definition(value) or value.owner
 
 
 def _is_loop(value: ir.Value) -> bool:
@@ -478,10 +463,7 @@ def _is_loop(value: ir.Value) -> bool:
 
 def _is_array(value: ir.Value) -> bool:
     """True if a value would have to be moved: constants are on both sides."""
-    if not isinstance(value.type, ir.RankedTensorType):
-        return False
-    owner = value.owner
-    return isinstance(owner, ir.Block) or owner.name not in _EVERYWHERE
+    return isinstance(value.type, ir.RankedTensorType) and definition(value, *_EVERYWHERE) is None
 
 
 def _stages(operations: list[ir.Operation], host: set[ir.Operation]) -> dict[ir.Operation, int]:
@@ -492,8 +474,8 @@ def _stages(operations: list[ir.Operation], host: set[ir.Operation]) -> dict[ir.
     stages: dict[ir.Operation, int] = {}
     after = 0
     for op in operations:
-        operands = [v.owner.operation for v in inputs_of(op) if not isinstance(v.owner, ir.Block)]
-        least = max((stages[other] for other in operands if other in stages), default=0)
+        made = map(definition, inputs_of(op))
+        least = max((stages[other] for other in made if other is not None and other in stages), default=0)
         if any(map(_is_loop, op.operands)):
             stage = least
         elif op in host:

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from graphc.ir import build
 from graphc.ir.lifetimes import root_of
 from graphc.ir.value import all_of, literal
-from graphc.ir.walk import functions
+from graphc.ir.walk import definition, functions
 from graphc.lowering.calls import product
 from graphc.passes import Pass
 from graphc.passes.gpu._host import host_blocks
@@ -372,6 +372,6 @@ _ENDS = ("memref.load", "memref.copy", "memref.dealloc")
 
 def is_read_elsewhere(buffer: ir.Value, inside: list[ir.Operation]) -> bool:
     """True if anything but some nests uses an array's memory."""
-    if isinstance(buffer.owner, ir.Block) or buffer.owner.name != "memref.alloc":
+    if definition(buffer, "memref.alloc") is None:
         return True
     return any(use.owner.operation not in inside and use.owner.name != "memref.dim" for use in buffer.uses)

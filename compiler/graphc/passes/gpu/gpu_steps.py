@@ -90,12 +90,13 @@ class StepValues:
         return isinstance(kind, ir.MemRefType) and self._needs_index_only(after)
 
     def _needs_index_only(self, value: ir.Value) -> bool:
+        made = definition(value)
         if not self.varies(value) or value == self.index:
             # What a step allocates is not the same for the next one.
-            return isinstance(value.owner, ir.Block) or value.owner.operation not in self.inside
-        if isinstance(value.owner, ir.Block):
+            return made is None or made not in self.inside
+        if made is None:
             return False
-        return all(self.varies(x) is False or self._needs_index_only(x) for x in value.owner.operands)
+        return all(not self.varies(x) or self._needs_index_only(x) for x in made.operands)
 
     def fix_sizes(self) -> None:
         """Sizes of views become what the views were made with, and those of carried arrays the sizes of the
@@ -113,13 +114,11 @@ class StepValues:
         if array in self.carried:
             with ir.InsertionPoint(self.op), self.op.location:
                 return build.dim(self.initial[self.carried.index(array)], axis)
-        owner = array.owner
-        if isinstance(owner, ir.Block):
+        owner = definition(array, "memref.cast", "memref.reinterpret_cast")
+        if owner is None:
             return None
         if owner.name == "memref.cast":
             return self._size(where, owner.operands[0], axis)
-        if owner.name != "memref.reinterpret_cast":
-            return None
         with ir.InsertionPoint(where), where.location:
             return as_index(view_operands(owner, "static_sizes")[axis])
 
@@ -366,10 +365,8 @@ def _hoist(values: StepValues) -> None:
     inside = set(values.inside)
 
     def is_outside(value: ir.Value) -> bool:
-        if isinstance(value.owner, ir.Block):
-            owner = value.owner.owner.operation
-            return owner != values.op and owner not in inside
-        return value.owner.operation not in inside
+        owner = definition(value) or value.owner.owner.operation
+        return owner != values.op and owner not in inside
 
     for inner in values.inside:
         if is_pure(inner) or (inner.name == "memref.alloc" and not _is_handed_on(inner.results[0])):
@@ -391,14 +388,11 @@ def _is_handed_on(array: ir.Value) -> bool:
 
 def _is_not_zero(value: ir.Value) -> bool:
     number = build.constant_value(value)
-    if number is not None or isinstance(value.owner, ir.Block):
-        return number not in (None, 0)
-    owner = value.owner
-    if owner.name == "arith.select":
-        return _is_not_zero(owner.operands[1]) and _is_not_zero(owner.operands[2])
-    if owner.name == "arith.maxsi":
-        return any((build.constant_value(x) or 0) > 0 for x in owner.operands)
-    return False
+    if (chosen := definition(value, "arith.select")) is not None:
+        return all(map(_is_not_zero, list(chosen.operands)[1:]))
+    if (most := definition(value, "arith.maxsi")) is not None:
+        return any((build.constant_value(x) or 0) > 0 for x in most.operands)
+    return bool(number)
 
 
 def without_states(values: StepValues) -> None:
@@ -516,12 +510,12 @@ def _work(value: ir.Value, body: list[ir.Operation]) -> tuple[ir.Operation, ...]
     found: set[ir.Operation] = set()
     open_ = [value]
     while open_:
-        owner = open_.pop().owner
-        if isinstance(owner, ir.Block) or owner.operation not in body or owner.operation in found:
+        owner = definition(open_.pop())
+        if owner is None or owner not in body or owner in found:
             continue
         if owner.name != "memref.load" and not owner.name.startswith("arith."):
             return None
-        found.add(owner.operation)
+        found.add(owner)
         # Which array an element is of is known to the host.
         open_ += list(owner.operands)[1:] if owner.name == "memref.load" else list(owner.operands)
     if not any(op.name == "memref.load" for op in found):
@@ -539,7 +533,7 @@ def _keeps(load: ir.Operation, body: list[ir.Operation]) -> bool:
     if not any(op.name == "gpu.launch_func" for op in rest):
         return True
     array = load.operands[0]
-    is_own = not isinstance(array.owner, ir.Block) and array.owner.name == "memref.alloc"
+    is_own = definition(array, "memref.alloc") is not None
     return is_own and all(use.owner.operation not in rest[1:] for use in array.uses)
 
 

@@ -276,6 +276,12 @@ class _Sweep:
     def __init__(self, operations: Sequence[ir.Operation], kept: Sequence[ir.Value]) -> None:
         self._anchor, self._kept = operations[-1], kept
         *self._parts, self._last = map(_Part, operations)
+        found = [part.row for part in [*self._parts, self._last]]
+        self._rows = [row for row in found if row is not None]
+        self._nest = self._rows[-1].nest
+        self._sums = [part.parts for part in self._parts if part.parts is not None]
+        assert self._last.parts is not None
+        self._columns = self._last.parts
         written = {buffer for part in self._parts for buffer in part.written}
         nests = [row.nest for row in self._rows if row.columns]
         self._wide = [operand for operand in wide_operands(nests) if operand.buffer not in written]
@@ -283,39 +289,14 @@ class _Sweep:
         # What is written where it was read: all threads of the row read it before.
         self._in_place = bool(read_in_memory(self._rows[:-1]) & set(kept))
         self._each = self._lanes * _GROUPS
-
-    @property
-    def _rows(self) -> list[RowNest]:
-        found = [part.row for part in [*self._parts, self._last]]
-        return [row for row in found if row is not None]
-
-    @property
-    def _nest(self) -> Nest:
-        return self._rows[-1].nest
-
-    @property
-    def most(self) -> int:
-        """The most columns."""
-        return _THREADS * self._lanes * _GROUPS
-
-    @property
-    def sizes(self) -> tuple[int | None, int | None]:
-        """Numbers of rows and columns, where they are known."""
-        return self._nest.static_extent(0), self._nest.static_extent(1)
+        # The most columns, and numbers of rows and columns, where they are known.
+        self.most = _THREADS * self._each
+        self.sizes = self._nest.static_extent(0), self._nest.static_extent(1)
 
     @property
     def extents(self) -> tuple[ir.Value, ir.Value]:
         """Numbers of rows and columns."""
         return self._nest.extent(0), self._nest.extent(1)
-
-    @property
-    def _sums(self) -> list[Parts]:
-        return [part.parts for part in self._parts if part.parts is not None]
-
-    @property
-    def _columns(self) -> Parts:
-        assert self._last.parts is not None
-        return self._last.parts
 
     @property
     def fits_in_shared_memory(self) -> bool:
