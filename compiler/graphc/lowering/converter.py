@@ -146,7 +146,7 @@ class FunctionConverter(Conversion):
         self, old: ir.Operation, donations: Donations, *, device: bool = False, results: bool = False
     ) -> None:
         super().__init__(old)
-        self._old, self._device, self._names_results = old, device, results
+        self._old, self.device, self._names_results = old, device, results
         self._donations = donations
         self._in_place: set[int] = set()
         self.destinations = Destinations(self)
@@ -308,7 +308,7 @@ class FunctionConverter(Conversion):
             self.destinations.finish(placed)
 
     def _rule(self, name: str) -> Rule | None:
-        return (ON_DEVICES.get(name) if self._device else None) or LOWERING.get(name)
+        return (ON_DEVICES.get(name) if self.device else None) or LOWERING.get(name)
 
     def _clone(self, op: ir.Operation) -> None:
         """An upstream operation (index arithmetic, tensor.dim, ...) on converted operands."""

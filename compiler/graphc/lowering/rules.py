@@ -50,11 +50,13 @@ class Conversion(ABC):
     Attributes:
         destinations: the places where values are wanted.
         outputs: the caller's buffers, one for each result.
+        device: whether the result is for a device.
         is_ending: whether all but the results has been computed.
     """
 
     destinations: Destinations
     outputs: list[ir.Value]
+    device: bool
 
     def __init__(self, function: ir.Operation) -> None:
         self.is_ending = False

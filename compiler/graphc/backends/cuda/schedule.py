@@ -27,8 +27,6 @@ from graphc.passes.gpu._host import (
     UNSIGNED,
     is_address,
     is_of_host,
-    is_poll,
-    polls_of,
 )
 from graphc.passes.gpu._product import groups, product_of
 from graphc_dialects._mlir import ir
@@ -106,11 +104,6 @@ def schedule_of(module: ir.Module, host: Sequence[str] = ()) -> sc.Schedule:
     Raises:
         UnsupportedError: something in it cannot be done on a device, and has no kernel.
     """
-    polls = polls_of(module)
-    for op in walk(module.operation):
-        # A schedule is not interrupted.
-        if is_poll(op, polls):
-            op.erase()
     status = {check: number for number, check in enumerate(checks(module), 1)}
     called = {name + BUFFERS: number for number, name in enumerate(host)}
     helpers = declared(module)

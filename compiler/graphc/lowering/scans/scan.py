@@ -29,19 +29,23 @@ if TYPE_CHECKING:
 class Polls:
     """The calls of one scan; `graphc-poll-interrupts` later decides which of them stay.
 
+    What is for a device has none: kernels run to their end.
+
     Args:
+        context: of the lowering.
         scan: the `graphc.scan` operation; with the attribute `progress` its loop reports how far it is.
         bound: the number of iterations, or the most there can be.
     """
 
-    def __init__(self, scan: ir.Operation, bound: ir.Value) -> None:
-        self._bound = bound
+    def __init__(self, context: Conversion, scan: ir.Operation, bound: ir.Value) -> None:
+        self._bound, self._are_wanted = bound, not context.device
         self._progress = "progress" in scan.attributes
         helper = Progress(scan_name(scan)) if self._progress else Poll()
         self._callee = helper.symbol
         # arena-allocation gives the function the context.
         types = [build.index_type()] * 2 if self._progress else []
-        declare_helper(scan, helper, types, [_status()])
+        if self._are_wanted:
+            declare_helper(scan, helper, types, [_status()])
 
     def in_iteration(self, step: ir.Value) -> None:
         """At the insertion point, the end of an iteration."""
@@ -53,7 +57,8 @@ class Polls:
             self._call([self._bound, self._bound])
 
     def _call(self, operands: list[Any]) -> None:
-        build.create("func.call", [_status()], operands, callee=ir.FlatSymbolRefAttr.get(self._callee))
+        if self._are_wanted:
+            build.create("func.call", [_status()], operands, callee=ir.FlatSymbolRefAttr.get(self._callee))
 
 
 # Loops of no more iterations do not look whether they are to end.
@@ -74,7 +79,7 @@ class _Lowering:
         self._context = context
         self._view = view
         self._bound = context.index_of(view.steps)
-        self._polls = Polls(view.op, self._bound)
+        self._polls = Polls(context, view.op, self._bound)
 
     def run(self) -> None:
         bounds = Bounds(self._bound, self._view.reverse, self._view.stop is not None)

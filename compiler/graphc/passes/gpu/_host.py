@@ -17,7 +17,7 @@ from graphc.ir.diagnostics import fail
 from graphc.ir.helpers import callee_of, declared
 from graphc.ir.value import as_index
 from graphc.ir.walk import blocks_of, definition, functions, walk
-from graphc.library.helpers import KernelCall, Poll
+from graphc.library.helpers import KernelCall
 from graphc.lowering.calls import ADDRESS
 from graphc_dialects._mlir import ir
 from graphc_runtime.index_arithmetic import COMPARISONS
@@ -99,14 +99,28 @@ def replace_loops(
     return count
 
 
-def polls_of(module: ir.Module) -> frozenset[str]:
-    """The functions that ask whether the user wants to stop."""
-    return frozenset(name for name, helper in declared(module).items() if isinstance(helper, Poll))
+class HostLoop:
+    """The parts of an `scf.for`.
 
+    Attributes:
+        op: the loop.
+        lower, upper, step, initial: what it is given.
+        index, carried: what an iteration is given.
+        body: its operations, without the last one.
+        yields: values that an iteration hands on.
+    """
 
-def is_poll(op: ir.Operation, polls: frozenset[str]) -> bool:
-    """True if an operation calls one of these."""
-    return op.name == "func.call" and callee_of(op) in polls
+    def __init__(self, op: ir.Operation) -> None:
+        self.op = op
+        self.lower, self.upper, self.step, *self.initial = op.operands
+        self.index, *self.carried = op.regions[0].blocks[0].arguments
+        *self.body, end = [inner.operation for inner in op.regions[0].blocks[0].operations]
+        self.yields: list[ir.Value] = list(end.operands)
+
+    @property
+    def carries_arrays(self) -> bool:
+        """True if nothing else is carried."""
+        return all(isinstance(value.type, ir.MemRefType) for value in self.carried)
 
 
 # -- calls of library kernels -----------------------------------------------------------------------------

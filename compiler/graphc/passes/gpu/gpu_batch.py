@@ -9,8 +9,7 @@ A few rows times a matrix, by one block of threads.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
-from functools import cached_property, partial
+from functools import partial
 
 from graphc.ir import build
 from graphc.ir.build import dtype_of
@@ -22,7 +21,7 @@ from graphc.lowering.carried import either, span, when
 from graphc.lowering.partial_reductions import nest as make_nest
 from graphc.passes import Pass
 from graphc.passes.buffer.kernel_pointers import kept_axes, view_operands
-from graphc.passes.gpu._host import is_poll, polls_of, replace_loops
+from graphc.passes.gpu._host import HostLoop, replace_loops
 from graphc.passes.gpu._kernel import H200, Kernel, allocate, blocks_for
 from graphc.passes.gpu._nest import Nest, Operand, load, store, whole
 from graphc.passes.gpu._notation import (
@@ -64,46 +63,33 @@ class Segment:
         return self.nests if self.start is None else [self.start, *self.nests]
 
 
-@record()
-class BatchLoop:
+class BatchLoop(HostLoop):
     """A loop that blocks of threads can run for their own rows of a batch.
 
     Attributes:
-        op: the `scf.for`.
         segments: what an iteration does, in order; threads wait for each other after each.
         allocations: arrays that live for one iteration.
+        given: values carried into an iteration: the initial ones, or those that an iteration hands on.
     """
 
-    op: ir.Operation
-    segments: list[Segment] = field(default_factory=list)
-    allocations: list[ir.Operation] = field(default_factory=list)
-
-    @cached_property
-    def carried(self) -> dict[ir.Value, tuple[ir.Value, ir.Value]]:
-        """Values carried into an iteration: the initial ones, or those that an iteration hands on."""
-        block = self.op.regions[0].blocks[0]
-        *_, end = block.operations
-        first = list(self.op.operands)[3:]
-        yields = list(end.operation.operands)
-        return dict(zip(list(block.arguments)[1:], zip(first, yields, strict=True), strict=True))
+    def __init__(self, op: ir.Operation) -> None:
+        super().__init__(op)
+        self.segments: list[Segment] = []
+        self.allocations = [inner for inner in self.body if inner.name == "memref.alloc"]
+        self.given = dict(zip(self.carried, zip(self.initial, self.yields, strict=True), strict=True))
 
 
-def as_batch_loop(op: ir.Operation, polls: frozenset[str]) -> BatchLoop | None:
+def as_batch_loop(op: ir.Operation) -> BatchLoop | None:
     """The loop as work on rows of a batch; None if it is something else."""
-    block = op.regions[0].blocks[0]
-    body = [inner.operation for inner in block.operations][:-1]
-    body = [inner for inner in body if not is_poll(inner, polls)]
-    if not all(isinstance(value.type, ir.MemRefType) for value in list(block.arguments)[1:]):
-        return None
     loop = BatchLoop(op)
-    for inner in body:
-        if inner.name == "linalg.generic":
-            if not _take(loop, Nest(inner)):
-                return None
-        elif inner.name not in _HARMLESS and not inner.name.startswith("arith."):
+    for inner in loop.body:
+        is_nest = inner.name == "linalg.generic"
+        if is_nest and not _take(loop, Nest(inner)):
             return None
-        if inner.name == "memref.alloc":
-            loop.allocations.append(inner)
+        if not is_nest and inner.name not in _HARMLESS and not inner.name.startswith("arith."):
+            return None
+    if not loop.carries_arrays:
+        return None
     if not any(any(segment.nests[0].reduction) for segment in loop.segments) or not _keeps_apart(loop):
         return None
     if any(_before(loop, size) is None for alloc in loop.allocations for size in alloc.operands):
@@ -168,7 +154,7 @@ def _keeps_apart(loop: BatchLoop) -> bool:
             if found is None or any(places.setdefault(root, axis) != axis for root, axis in found):
                 return False
     # What is handed on may be any of the memory that the loop was given.
-    for argument, ends in loop.carried.items():
+    for argument, ends in loop.given.items():
         found = _places(loop, argument, 0, set())
         if found is None or any(_places(loop, end, 0, set()) is None for end in ends):
             return False
@@ -209,10 +195,10 @@ def _is_row(index: ir.Value) -> bool:
 def _memory(loop: BatchLoop, buffer: ir.Value, seen: set[ir.Value]) -> set[ir.Value]:
     """The values that a buffer may be a view of."""
     root = root_of(buffer)
-    if root not in loop.carried or root in seen:
+    if root not in loop.given or root in seen:
         return {root}
     seen.add(root)
-    return {found for end in loop.carried[root] for found in _memory(loop, end, seen)}
+    return {found for end in loop.given[root] for found in _memory(loop, end, seen)}
 
 
 def _places(loop: BatchLoop, buffer: ir.Value, axis: int, seen: set[ir.Value]) -> set[Place] | None:
@@ -225,13 +211,13 @@ def _places(loop: BatchLoop, buffer: ir.Value, axis: int, seen: set[ir.Value]) -
         if inner is None:
             return None
         buffer, axis = view.operands[0], inner
-    if buffer not in loop.carried:
+    if buffer not in loop.given:
         return {(buffer, axis)} if buffer == root_of(buffer) or not is_inside(buffer, loop.op) else None
     if buffer in seen:
         return set()
     seen.add(buffer)
     found: set[Place] = set()
-    for end in loop.carried[buffer]:
+    for end in loop.given[buffer]:
         more = _places(loop, end, axis, seen)
         if more is None:
             return None
@@ -290,8 +276,8 @@ def _size(loop: BatchLoop, buffer: ir.Value, axis: int) -> int | ir.Value | tupl
     known = ir.MemRefType(buffer.type).shape[axis]
     if known >= 0:
         return int(known)
-    if buffer in loop.carried:
-        return _size(loop, loop.carried[buffer][0], axis)
+    if buffer in loop.given:
+        return _size(loop, loop.given[buffer][0], axis)
     if not is_inside(buffer, loop.op):
         return buffer, axis
     owner = buffer.owner.operation
@@ -531,12 +517,12 @@ def products_of(work: BatchLoop) -> list[Nest]:
 # -- which form --------------------------------------------------------------------------------------------
 
 
-def replace_loop(work: BatchLoop, polls: frozenset[str]) -> None:
+def replace_loop(work: BatchLoop) -> None:
     """Writes the loop as what takes the least time for its sizes, which are compared in the call."""
     op = work.op
     arrays: dict[int, ir.Value] = {}
     with ir.InsertionPoint(op), op.location:
-        for number, (result, initial) in enumerate(zip(op.results, list(op.operands)[3:], strict=True)):
+        for number, (result, initial) in enumerate(zip(op.results, work.initial, strict=True)):
             if next(iter(result.uses), None) is not None:
                 element = ir.MemRefType(result.type).element_type
                 arrays[number] = allocate(build.dims(initial), element)
@@ -544,16 +530,13 @@ def replace_loop(work: BatchLoop, polls: frozenset[str]) -> None:
                 result.replace_all_uses_with(cast)
 
         def kernel(form: Form) -> None:
-            copy = as_batch_loop(op.clone(), polls)
+            copy = as_batch_loop(op.clone())
             assert copy is not None, "the loop is one"
-            for inner in walk(copy.op):
-                if is_poll(inner, polls):
-                    inner.erase()
             BatchKernel(copy, arrays, form).lower()
 
         def steps() -> None:
             copy = op.clone()
-            _fix_places(copy, polls)
+            _fix_places(copy)
             for number, array in arrays.items():
                 axes = list(range(ir.MemRefType(array.type).rank))
                 make_nest(
@@ -564,12 +547,12 @@ def replace_loop(work: BatchLoop, polls: frozenset[str]) -> None:
     op.erase()
 
 
-def _fix_places(op: ir.Operation, polls: frozenset[str]) -> None:
+def _fix_places(op: ir.Operation) -> None:
     """Copies the rows of products to an array that is the same in each step of a loop of launches.
 
     A library is asked for products at fixed places; a state is at another one in each step.
     """
-    work = as_batch_loop(op, polls)
+    work = as_batch_loop(op)
     assert work is not None, "the loop is one"
     for nest in products_of(work):
         rows = sides(nest)[0]
@@ -639,8 +622,7 @@ class GpuBatch(Pass):
     the rest in its cache, and a block has one row. Else a block reads the matrix in each iteration, for 4
     rows. Where that takes longer than launching a product for all rows, the loop stays one of launches. A
     matrix that lies across is copied once before the loop. Elementwise work on a product's result is done by
-    the thread that has the sum. Arrays that live for one iteration are taken once, or not at all. The loop's
-    polls for interrupts go: a kernel runs to its end.
+    the thread that has the sum. Arrays that live for one iteration are taken once, or not at all.
 
     Source: G. Diamos et al., "Persistent RNNs: stashing recurrent weights on-chip" (2016), for the loop
     within the kernel; there the weights stay in registers and the grid waits for each step.
@@ -649,15 +631,13 @@ class GpuBatch(Pass):
     stage = "buffer"
 
     def run(self, module: ir.Module) -> None:
-        polls = polls_of(module)
-
         def replace(op: ir.Operation) -> bool:
             for inner in [inner for inner in walk(op) if inner.name in NESTS]:
                 as_generic(inner)
-            work = as_batch_loop(op, polls)
+            work = as_batch_loop(op)
             if work is None:
                 return False
-            replace_loop(work, polls)
+            replace_loop(work)
             return True
 
         self.count("kernels", replace_loops(module, replace))

@@ -11,7 +11,7 @@ from graphc.ir.walk import walk
 from graphc.library.helpers import Helper
 from graphc.passes import Pass
 from graphc.passes.buffer.outline_loops import is_independent
-from graphc.passes.gpu._host import is_arithmetic, is_of_host, is_poll, polls_of, replace_loops
+from graphc.passes.gpu._host import is_arithmetic, is_of_host, replace_loops
 from graphc.passes.gpu._kernel import Kernel, blocks_for
 from graphc.passes.gpu._notation import global_position
 from graphc.passes.gpu.gpu_numbers import place_for, read, write
@@ -41,14 +41,11 @@ class GpuLoops(Pass):
     stage = "buffer"
 
     def run(self, module: ir.Module) -> None:
-        helpers, polls = declared(module), polls_of(module)
+        helpers = declared(module)
 
         def replace(op: ir.Operation) -> bool:
-            if not _is_plain(op, polls):
+            if not _is_plain(op):
                 return False
-            for inner in walk(op):
-                if is_poll(inner, polls):
-                    inner.erase()
             self._lower(op, helpers)
             return True
 
@@ -77,11 +74,11 @@ class GpuLoops(Pass):
         kernel.launch([grid], [width])
 
 
-def _is_plain(op: ir.Operation, polls: frozenset[str]) -> bool:
+def _is_plain(op: ir.Operation) -> bool:
     """True if a loop has only what one thread can do."""
     if any(isinstance(result.type, ir.MemRefType) for result in op.results):
         return False
-    inside = [inner for inner in walk(op) if not is_poll(inner, polls)]
+    inside = walk(op)
     if not all(inner.name.startswith(_ALLOWED) or inner.name in _ACCESSES for inner in inside):
         return False
     if op.name == "scf.while" and all(is_of_host(inner) for inner in inside if is_arithmetic(inner)):

@@ -21,7 +21,7 @@ from graphc.ir.walk import copy_with, definition, is_inside, walk
 from graphc.lowering.calls import product
 from graphc.lowering.carried import either, loop
 from graphc.passes import Pass
-from graphc.passes.gpu._host import is_poll, polls_of, replace_loops
+from graphc.passes.gpu._host import HostLoop, replace_loops
 from graphc.passes.gpu._kernel import Kernel, allocate
 from graphc.passes.gpu._nest import Nest, Operand, load, store, whole
 from graphc.passes.gpu._notation import split
@@ -57,18 +57,11 @@ class Read:
 
 
 class Reads:
-    """The arrays of a loop.
+    """The arrays of a loop that it only reads."""
 
-    Args:
-        op: the `scf.for`.
-        nests: its elementwise work.
-        written: memory that it writes.
-    """
-
-    def __init__(self, op: ir.Operation, nests: Sequence[Nest], written: set[ir.Value]) -> None:
-        self._lower, self._upper, self._step = list(op.operands)[:3]
-        self._block = op.regions[0].blocks[0]
-        self._index = self._block.arguments[0]
+    def __init__(self, scan: Scan) -> None:
+        self._scan, self._block = scan, scan.op.regions[0].blocks[0]
+        nests, written = scan.nests.values(), scan.written()
         reads = [read for nest in nests for read in self._of_nest(nest, written)]
         self._fixed = [read for read in reads if not read.moves]
         self._moving = [read for read in reads if read.moves]
@@ -106,12 +99,12 @@ class Reads:
         if not all(self._follow(value, chain) for value in needs):
             return None
         used = [*needs, *(operand for op in chain for operand in op.operands)]
-        return Read(source, [name], list(chain), self._index in used)
+        return Read(source, [name], list(chain), self._scan.index in used)
 
     def _follow(self, value: ir.Value, chain: dict[ir.Operation, None]) -> bool:
         """True if a value is made of the index and of what is outside; adds what makes it."""
         op = definition(value)
-        if value == self._index or not self._is_inside(value.owner if op is None else op.block):
+        if value == self._scan.index or not self._is_inside(value.owner if op is None else op.block):
             return True
         if op is None:
             return False
@@ -133,12 +126,12 @@ class Reads:
         moving = [(read, step) for read in self._moving for step in range(self._ahead)]
         names = [read.names[0] for read in self._fixed] + [read.names[0] for read, _ in moving]
         kinds = [name.type for name in names]
-        some = self._lower < self._upper
+        some = self._scan.lower < self._scan.upper
 
         def read() -> list[ir.Value]:
-            values = [self._load(read, self._lower, element) for read in self._fixed]
+            values = [self._load(read, self._scan.lower, element) for read in self._fixed]
             return values + [
-                self._load(read, self._later(self._lower, step), element) for read, step in moving
+                self._load(read, self._later(self._scan.lower, step), element) for read, step in moving
             ]
 
         results = either(some, kinds, read, lambda: list(map(zero, kinds)))
@@ -164,11 +157,11 @@ class Reads:
         """The index of a later iteration; the same one if there is none."""
         if not steps:
             return index
-        at = index + self._step * steps
-        return build.select(at < self._upper, at, index)
+        at = index + self._scan.step * steps
+        return build.select(at < self._scan.upper, at, index)
 
     def _load(self, read: Read, index: ir.Value, element: Sequence[ir.Value]) -> ir.Value:
-        new: Elements = {self._index: index}
+        new: Elements = {self._scan.index: index}
         for op in read.chain:
             if op.name == "linalg.index":
                 new[op.results[0]] = element[ir.IntegerAttr(op.attributes["dim"]).value]
@@ -183,46 +176,33 @@ class Reads:
 _BLOCKS = 1 << 16
 
 
-@record()
-class Scan:
+class Scan(HostLoop):
     """A loop that a thread can run for its own elements.
 
     Attributes:
-        op: the `scf.for`.
-        body: the operations of its body that do something, and the nests that are elementwise work.
-        nests: by their operation.
+        nests: its elementwise work, by their operation.
         shape: a buffer from outside of the loop that has the shape of all nests.
         in_registers: whether a thread has its elements of what is carried in registers: no iteration reads or
             writes the memory of these.
     """
 
-    op: ir.Operation
-    body: list[ir.Operation]
-    nests: dict[ir.Operation, Nest]
     shape: ir.Value
-    in_registers: bool = False
+    in_registers = False
+
+    def __init__(self, op: ir.Operation) -> None:
+        super().__init__(op)
+        self.nests = {inner: Nest(inner) for inner in self.body if inner.name == "linalg.generic"}
 
     @property
     def rank(self) -> int:
         return ir.MemRefType(self.shape.type).rank
-
-    @property
-    def carried(self) -> Sequence[ir.Value]:
-        """Values carried into an iteration, without its index."""
-        return list(self.op.regions[0].blocks[0].arguments)[1:]
-
-    @property
-    def yields(self) -> Sequence[ir.Value]:
-        """Values that an iteration hands on."""
-        *_, end = self.op.regions[0].blocks[0].operations
-        return list(end.operation.operands)
 
     def is_window(self) -> bool:
         """True if what is carried are rows that take turns, and nothing else reads what is left there."""
         carried = self.carried
         if any(value not in carried for value in self.yields):
             return False
-        if not all(_is_forgotten(root_of(value), self.op) for value in list(self.op.operands)[3:]):
+        if not all(_is_forgotten(root_of(value), self.op) for value in self.initial):
             return False
         return all(
             inner in self.nests or not any(value in carried for value in inner.operands)
@@ -234,7 +214,7 @@ class Scan:
         """Memory that the loop writes, or may."""
         found = {root_of(o.buffer) for nest in self.nests.values() for o in nest.outputs}
         # What a state is given may be any memory that was handed on before.
-        found.update(root_of(x) for x in [*self.carried, *list(self.op.operands)[3:], *self.yields])
+        found.update(root_of(x) for x in [*self.carried, *self.initial, *self.yields])
         return found
 
     def is_own(self, operand: Operand) -> bool:
@@ -262,26 +242,22 @@ def _is_forgotten(memory: ir.Value, loop: ir.Operation) -> bool:
     return True
 
 
-def as_scan(op: ir.Operation, polls: frozenset[str]) -> Scan | None:
+def as_scan(op: ir.Operation) -> Scan | None:
     """The loop as work on elements; None if it is something else."""
-    block = op.regions[0].blocks[0]
-    body = [inner.operation for inner in block.operations][:-1]
-    body = [inner for inner in body if not is_poll(inner, polls)]
-    nests = {inner: Nest(inner) for inner in body if inner.name == "linalg.generic"}
-    if not nests or not all(_is_known(inner) for inner in body):
-        return None
-    if not all(isinstance(value.type, ir.MemRefType) for value in list(block.arguments)[1:]):
+    scan = Scan(op)
+    nests = scan.nests
+    if not nests or not all(map(_is_known, scan.body)) or not scan.carries_arrays:
         return None
     groups = _Groups()
     ranks = {nest.rank for nest in nests.values()}
     if len(ranks) > 1 or any(any(nest.reduction) for nest in nests.values()):
         return None
-    scan = Scan(op, body, nests, next(iter(nests.values())).outputs[0].buffer)
+    scan.shape = next(iter(nests.values())).outputs[0].buffer
     rank = ranks.pop()
     for nest in nests.values():
         own = [o.buffer for o in nest.operands if o.axes == list(range(rank))]
         groups.join(own)
-    for value, before, after in zip(scan.carried, list(op.operands)[3:], scan.yields, strict=True):
+    for value, before, after in zip(scan.carried, scan.initial, scan.yields, strict=True):
         groups.join([value, before, after])
     outside = [x for x in groups.of(scan.shape) if not is_inside(x, op)]
     if not outside or any(o.buffer not in groups.of(scan.shape) for n in nests.values() for o in n.outputs):
@@ -297,10 +273,10 @@ def _chooses_memory(scan: Scan) -> bool:
 
     An iteration would not know which memory it reads. It need not know of what is in registers.
     """
-    carried = list(scan.carried)
+    carried = scan.carried
     if not any(value in carried for value in scan.yields):
         return False
-    given = [*list(scan.op.operands)[3:], *(value for value in scan.yields if value not in carried)]
+    given = [*scan.initial, *(value for value in scan.yields if value not in carried)]
     return len({root_of(value) for value in given}) > 1
 
 
@@ -354,7 +330,7 @@ class ScanKernel:
         self._new: dict[ir.Value, ir.Value] = {}
         self._held: dict[ir.Value, ir.Value] = {}
         # Elements of arrays that the loop does not write.
-        self._reads = Reads(scan.op, list(scan.nests.values()), scan.written())
+        self._reads = Reads(scan)
         self._known: Elements = {}
 
     def lower(self) -> None:
@@ -380,7 +356,7 @@ class ScanKernel:
     def _loop(self, results: dict[ir.Value, ir.Value]) -> None:
         """All iterations for one element."""
         scan, op = self._scan, self._scan.op
-        lower, upper, step, *initial = list(op.operands)
+        initial = scan.initial
         read = {o.buffer for nest in scan.nests.values() for o in nest.needed(nest.yields) if scan.is_own(o)}
         if self._in_registers:
             read |= self._needed(read)
@@ -389,16 +365,15 @@ class ScanKernel:
         # Elements that are in registers have no memory that is handed on.
         rows = [] if self._in_registers else initial
         fixed, ahead = self._reads.first(self._element)
-        made, block = loop(upper, [*rows, *held, *ahead], start=lower, step=step)
+        made, block = loop(scan.upper, [*rows, *held, *ahead], start=scan.lower, step=scan.step)
         self._reads.unroll(made)
         with ir.InsertionPoint(block):
             index, *given = block.arguments
             ahead = given[len(rows) + len(held) :]
             self._known = {**fixed, **self._reads.now(ahead)}
             following = self._reads.then(index, ahead, self._element)
-            self._new[op.regions[0].blocks[0].arguments[0]] = index
-            for value, own in zip(scan.carried, given[: len(rows)] or initial, strict=True):
-                self._new[value] = own
+            self._new[scan.index] = index
+            self._new.update(zip(scan.carried, given[: len(rows)] or initial, strict=True))
             for i, own in zip(places, given[len(rows) : len(rows) + len(held)], strict=True):
                 self._held[scan.carried[i]] = own
             for inner in scan.body:
@@ -490,8 +465,7 @@ class GpuScan(Pass):
     and no element of a state is computed from other elements. States stay in registers from step to step;
     rows that are kept are written as they are computed. Elements of arrays that the loop does not write are
     read up to 16 steps ahead, so that a step does not wait for memory. Without it, each step would be a
-    launch. Arrays that live for one iteration disappear. The loop's polls for interrupts go: a kernel runs to
-    its end.
+    launch. Arrays that live for one iteration disappear.
 
     Attributes:
         threads: threads of a block; few, so that small batches use many multiprocessors.
@@ -502,12 +476,10 @@ class GpuScan(Pass):
     stage = "buffer"
 
     def run(self, module: ir.Module) -> None:
-        polls = polls_of(module)
-
         def replace(op: ir.Operation) -> bool:
             for inner in [inner for inner in walk(op) if inner.name in NESTS]:
                 as_generic(inner)
-            scan = as_scan(op, polls)
+            scan = as_scan(op)
             if scan is None:
                 return False
             ScanKernel(scan, self.threads).lower()

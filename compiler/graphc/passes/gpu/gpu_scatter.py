@@ -15,7 +15,7 @@ from graphc.ir.walk import copy_with, is_inside, slice_of
 from graphc.lowering.calls import product
 from graphc.lowering.carried import bisected, carry, either, when
 from graphc.passes import Pass
-from graphc.passes.gpu._host import is_poll, polls_of, replace_loops
+from graphc.passes.gpu._host import replace_loops
 from graphc.passes.gpu._kernel import Kernel, allocate
 from graphc.passes.gpu._notation import split
 from graphc.passes.gpu.gpu_sort import Digits, RadixSort, demand_fewer
@@ -56,9 +56,9 @@ class Scatter:
         return new.get(wanted, wanted)
 
 
-def as_scatter(op: ir.Operation, polls: frozenset[str]) -> Scatter | None:
+def as_scatter(op: ir.Operation) -> Scatter | None:
     """The scatter that loops are; None if they are something else."""
-    found = _perfect_nest(op, polls)
+    found = _perfect_nest(op)
     if found is None:
         return None
     loops, ops = found
@@ -85,9 +85,7 @@ def as_scatter(op: ir.Operation, polls: frozenset[str]) -> Scatter | None:
     return Scatter(op, ops, store, rows[0], same[0] if same else None, indices, own)
 
 
-def _perfect_nest(
-    op: ir.Operation, polls: frozenset[str]
-) -> tuple[list[ir.Operation], list[ir.Operation]] | None:
+def _perfect_nest(op: ir.Operation) -> tuple[list[ir.Operation], list[ir.Operation]] | None:
     """Loops from 0 in steps of 1, one inside the other, and what is computed in them."""
     loops, ops = [op], list[ir.Operation]()
     while True:
@@ -95,7 +93,6 @@ def _perfect_nest(
         if len(loops[-1].results) or (build.constant_value(lower), build.constant_value(step)) != (0, 1):
             return None
         *body, _ = [inner.operation for inner in loops[-1].regions[0].blocks[0].operations]
-        body = [inner for inner in body if not is_poll(inner, polls)]
         inside = [inner for inner in body if inner.name == "scf.for"]
         rest = [inner for inner in body if inner.name != "scf.for"]
         if not all(inner.name.startswith(_COMPUTES) or inner.name in _ACCESSES for inner in rest):
@@ -283,11 +280,10 @@ class GpuScatter(Pass):
     stage = "buffer"
 
     def run(self, module: ir.Module) -> None:
-        polls = polls_of(module)
         sizes = Digits(bits=self.bits, items=self.items, blocks=self.blocks)
 
         def replace(op: ir.Operation) -> bool:
-            scatter = as_scatter(op, polls)
+            scatter = as_scatter(op)
             if scatter is None:
                 return False
             ScatterKernels(scatter, self.threads, sizes).lower()

@@ -18,7 +18,7 @@ from graphc.ir.walk import copy_with, definition, symbol_of, walk
 from graphc.lowering.carried import carry_while, loop, when
 from graphc.passes import Pass
 from graphc.passes.buffer.kernel_pointers import view_operands
-from graphc.passes.gpu._host import is_poll, polls_of, replace_loops
+from graphc.passes.gpu._host import HostLoop, replace_loops
 from graphc.passes.gpu._kernel import MODULE, Kernel, allocate
 from graphc.passes.gpu._product import unmark
 from graphc_dialects._mlir import ir
@@ -35,23 +35,17 @@ def is_pure(op: ir.Operation) -> bool:
     return op.name in _VIEWS or op.name.startswith("arith.")
 
 
-class StepValues:
+class StepValues(HostLoop):
     """The body of an `scf.for` whose steps are launches.
 
     Args:
         op: the loop.
-        polls: functions that ask whether the user wants to stop.
     """
 
-    def __init__(self, op: ir.Operation, polls: frozenset[str]) -> None:
-        self.op = op
-        self.lower, self.upper, self.step, *self.initial = op.operands
-        block = op.regions[0].blocks[0]
-        self.index, *self.carried = block.arguments
-        *_, end = block.operations
-        self.yields: Sequence[ir.Value] = list(end.operation.operands)
+    def __init__(self, op: ir.Operation) -> None:
+        super().__init__(op)
         self._varying: set[ir.Value] = {self.index, *self.carried}
-        self.inside = [inner for inner in walk(op) if not is_poll(inner, polls)]
+        self.inside = walk(op)
         for inner in self.inside:
             if any(operand in self._varying for operand in inner.operands):
                 self._varying.update(inner.results)
@@ -353,11 +347,11 @@ _DIVISIONS = frozenset(
 )
 
 
-def prepared(op: ir.Operation, polls: frozenset[str]) -> StepValues:
+def prepared(op: ir.Operation) -> StepValues:
     """The values of a loop, out of which everything has been moved that is the same in all steps."""
-    StepValues(op, polls).fix_sizes()
-    _hoist(StepValues(op, polls))
-    return StepValues(op, polls)
+    StepValues(op).fix_sizes()
+    _hoist(StepValues(op))
+    return StepValues(op)
 
 
 def _hoist(values: StepValues) -> None:
@@ -404,6 +398,7 @@ def without_states(values: StepValues) -> None:
     for state, initial in zip(values.carried, values.initial, strict=True):
         # Only views that nothing uses any more.
         state.replace_all_uses_with(initial)
+    # Launches have become other ones.
     *body, end = [inner.operation for inner in op.regions[0].blocks[0].operations]
     end.erase()
     for inner in body:
@@ -443,15 +438,15 @@ class _Until:
     work: tuple[ir.Operation, ...]
 
 
-def replace_until(module: ir.Module, op: ir.Operation, polls: frozenset[str]) -> bool:
+def replace_until(module: ir.Module, op: ir.Operation) -> bool:
     """Replaces an `scf.while` by a loop of loops of launches; returns whether that is possible."""
     until = _as_until(op)
     if until is None:
         return False
     before = set(_siblings(op))
     new: dict[ir.Value, ir.Value] = {}
-    copy = _copied(until, new, polls)
-    values = prepared(copy, polls)
+    copy = _copied(until, new)
+    values = prepared(copy)
     given = [new.get(x, x) for work in until.work for x in work.operands]
     is_possible = values.are_computable() and not any(map(values.varies, given))
     if not is_possible or not are_own(module, values, times=2):
@@ -537,13 +532,12 @@ def _keeps(load: ir.Operation, body: list[ir.Operation]) -> bool:
     return is_own and all(use.owner.operation not in rest[1:] for use in array.uses)
 
 
-def _copied(until: _Until, new: dict[ir.Value, ir.Value], polls: frozenset[str]) -> ir.Operation:
+def _copied(until: _Until, new: dict[ir.Value, ir.Value]) -> ir.Operation:
     """The steps as an `scf.for` before the loop; what says whether there is another one is left out.
 
     Args:
         until: the loop.
         new: gains the copies of values.
-        polls: functions that ask whether the user wants to stop, which are left out, too.
     """
     op = until.op
     before, after = (region.blocks[0] for region in op.regions)
@@ -559,7 +553,7 @@ def _copied(until: _Until, new: dict[ir.Value, ir.Value], polls: frozenset[str])
         new[after.arguments[k]] = block.arguments[1 + place]
     with ir.InsertionPoint(block), op.location:
         for inner in body:
-            if inner in until.work or is_poll(inner, polls):
+            if inner in until.work:
                 continue
             copy_with(inner, new)
         yields = [end.operands[given.index(passed[k])] for k in until.states]
@@ -638,18 +632,13 @@ class GpuSteps(Pass):
     stage = "buffer"
 
     def run(self, module: ir.Module) -> None:
-        polls = polls_of(module)
-
         def replace(op: ir.Operation) -> bool:
             separate(module, op)
             if op.name == "scf.while":
-                return replace_until(module, op, polls)
-            values = prepared(op, polls)
+                return replace_until(module, op)
+            values = prepared(op)
             if not values.are_computable() or not are_own(module, values):
                 return False
-            for inner in walk(op):
-                if is_poll(inner, polls):
-                    inner.erase()
             _lower(module, values)
             return True
 

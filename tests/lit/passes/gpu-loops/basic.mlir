@@ -38,16 +38,14 @@ func.func @strided(%x: memref<?xf64>, %y: memref<?xf64>, %n: index) {
 
 // -----
 
-// The number that a recurrence gives goes through an array; the poll goes.
+// The number that a recurrence gives goes through an array.
 // CHECK: gpu.func @loop_0({{.*}}, %[[A:.*]]: memref<f64>) kernel
 // CHECK: %[[S:.*]] = scf.for
-// CHECK-NOT: func.call
 // CHECK: memref.store %[[S]], %[[A]][]
 // CHECK: func.func @recurrence
 // CHECK: %[[R:.*]] = memref.alloc() : memref<f64>
 // CHECK: gpu.launch_func
 // CHECK: memref.load %[[R]][]
-func.func private @graphc_tick() -> i64 attributes {graphc.helper = {kind = "poll"}}
 func.func @recurrence(%x: memref<?xf64>, %n: index) -> f64 {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -55,7 +53,6 @@ func.func @recurrence(%x: memref<?xf64>, %n: index) -> f64 {
   %r = scf.for %i = %c0 to %n step %c1 iter_args(%s = %one) -> (f64) {
     %a = memref.load %x[%i] : memref<?xf64>
     %b = arith.mulf %s, %a : f64
-    %t = func.call @graphc_tick() : () -> i64
     scf.yield %b : f64
   }
   return %r : f64
@@ -89,12 +86,10 @@ func.func @mixed(%x: memref<?xf64>, %n: index) {
 // CHECK: scf.while
 // CHECK: arith.cmpf
 // CHECK: scf.condition
-// CHECK-NOT: func.call
 // CHECK: func.func @until
 // CHECK-NOT: scf.while
 // CHECK: gpu.launch_func @kernels::@loop_0
 // CHECK: memref.load
-func.func private @graphc_tick() -> i64 attributes {graphc.helper = {kind = "poll"}}
 func.func @until(%n: index) -> f64 {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -109,7 +104,6 @@ func.func @until(%n: index) -> f64 {
   ^bb0(%i: index, %s: f64):
     %next = arith.addi %i, %c1 : index
     %twice = arith.addf %s, %s : f64
-    %t = func.call @graphc_tick() : () -> i64
     scf.yield %next, %twice : index, f64
   }
   return %r#1 : f64
