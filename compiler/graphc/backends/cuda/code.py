@@ -22,7 +22,8 @@ from graphc.backends.handoff import to_llvmlite
 from graphc.backends.llvm import Module, code_generator, data_layout, parsed
 from graphc.errors import CompileError, UnsupportedError
 from graphc.ir.helpers import callee_of
-from graphc.ir.walk import walk
+from graphc.ir.walk import symbol_of, walk
+from graphc.passes.gpu._kernel import kernels_of
 from graphc.passes.run import run_pipeline
 from graphc_dialects._mlir import ir, translate_module_to_llvmir
 from graphc_runtime.cuda import schedule as sc
@@ -183,25 +184,20 @@ def drop_kernels(module: ir.Module) -> bool:
     outer = [op.operation for op in module.body.operations]
     launches = [op for around in outer for op in walk(around) if op.name == "gpu.launch_func"]
     launched = {ir.SymbolRefAttr(op.attributes["kernel"]).value[-1] for op in launches}
-    left = False
-    for around in (op for op in outer if op.name == "gpu.module"):
-        for op in [op.operation for op in around.regions[0].blocks[0].operations]:
-            if op.name != "gpu.func":
-                continue
-            if ir.StringAttr(op.attributes["sym_name"]).value in launched:
-                left = True
-            else:
-                op.erase()
-    return left
+    kernels = [op for op in kernels_of(module.operation) if op.name == "gpu.func"]
+    unused = [op for op in kernels if symbol_of(op) not in launched]
+    for op in unused:
+        op.erase()
+    return len(unused) < len(kernels)
 
 
 def kernels_to_llvm(module: ir.Module) -> str:
     """LLVM IR of the gpu module of a module, which is in the llvm dialect; empty if there is none."""
-    found = [op.operation for op in module.body.operations if op.operation.name == "gpu.module"]
-    if not found:
+    kernels = kernels_of(module.operation)
+    if not kernels:
         return ""
     alone = ir.Module.create()
-    for op in [op.operation for op in found[0].regions[0].blocks[0].operations]:
+    for op in kernels:
         alone.body.append(op)
     return to_llvmlite(translate_module_to_llvmir(alone.operation))
 

@@ -256,17 +256,9 @@ def _two(
     return x, y, after
 
 
-def _standard_gamma(stream: Stream, place: ir.Value, given: list[ir.Value]) -> Drawn:
-    return gamma(stream, place, given[0])
-
-
-def _chisquare(stream: Stream, place: ir.Value, given: list[ir.Value]) -> Drawn:
-    x, after = gamma(stream, place, given[0] / 2.0)
-    return 2.0 * x, after
-
-
-def _gengamma(stream: Stream, place: ir.Value, given: list[ir.Value]) -> Drawn:
-    return gamma(stream, place, given[0] / given[1])
+def _gamma_of(shape: Callable[..., ir.Value]) -> Callable[..., Drawn]:
+    """A standard gamma number, whose shape follows from the parameters."""
+    return lambda stream, place, given: gamma(stream, place, shape(*given))
 
 
 def _powers(x: ir.Value, alpha: ir.Value, p: ir.Value, scale: ir.Value) -> ir.Value:
@@ -345,7 +337,7 @@ def _root(x: ir.Value, a: ir.Value) -> ir.Value:
     return build.select(a.equals(0.0), 0.0, build.math("powf", x, 1.0 / a))
 
 
-GAMMA = Several(_standard_gamma, WORDS, (0,))
+GAMMA = Several(_gamma_of(lambda shape: shape), WORDS, (0,))
 CAUCHY = Several(_cauchy, 2.06, ())
 
 # By the distribution: of what, and how.
@@ -353,8 +345,8 @@ GAMMAS: dict[str, tuple[Several, Formula]] = {
     "standard_gamma": (GAMMA, lambda x, shape: x),
     "gamma": (GAMMA, lambda x, shape, scale: scaled(x, scale)),
     "invgamma": (GAMMA, lambda x, shape, scale: scale / x),
-    "gengamma": (Several(_gengamma, WORDS, (0, 1)), _powers),
-    "chisquare": (Several(_chisquare, WORDS, (0,)), lambda x, df: x),
+    "gengamma": (Several(_gamma_of(lambda alpha, p: alpha / p), WORDS, (0, 1)), _powers),
+    "chisquare": (Several(_gamma_of(lambda df: df / 2.0), WORDS, (0,)), lambda x, df: 2.0 * x),
     "standard_t": (Several(_student, WORDS + 1.03, (0,)), lambda x, df: x),
     "t": (Several(_student, WORDS + 1.03, (0,)), lambda x, df, loc, scale: affine(x, loc, scale)),
     "f": (Several(_f, 2 * WORDS, (0, 1)), lambda x, above, below: x),

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from graphc.ir import build
 from graphc.ir.value import as_index, number, parts_of, smaller
-from graphc.ir.walk import copied, definition, inputs_of, use_instead
+from graphc.ir.walk import blocks_of, copied, definition, inputs_of, use_instead
 from graphc.lowering.carried import span
 from graphc.passes.gpu._notation import global_position
 from graphc.passes.gpu.gpu_functions import declare_callees
@@ -228,6 +228,13 @@ def module_of(op: ir.Operation) -> ir.Operation:
     while module.name != "builtin.module":
         module = module.parent.operation
     return module
+
+
+def kernels_of(module: ir.Operation) -> list[ir.Operation]:
+    """The kernels of a module, and what these call."""
+    outer = [op.operation for op in module.regions[0].blocks[0].operations]
+    blocks = [block for op in outer if op.name == "gpu.module" for block in blocks_of(op)]
+    return [op.operation for block in blocks for op in block.operations]
 
 
 def _kernels(module: ir.Operation) -> ir.Block:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 import numpy as np
 
@@ -84,14 +83,24 @@ def _in_triangle(i: ir.Value, j: ir.Value, lower: bool) -> tuple[ir.Value, ir.Va
 # -- factors and systems ------------------------------------------------------------------------------------
 
 
-class Work(Protocol):
-    """Work of the threads of a block on a matrix."""
+class Work:
+    """Work of the threads of a block on a matrix, whose right sides are beside it in the memory to work in.
+
+    Args:
+        call: for a batch of them.
+    """
+
+    def __init__(self, call: LibraryCall) -> None:
+        self._call, self._dtype = call, call.dtypes[0]
+        self._buffers = call.buffers[: len(call.kernel.types)]
 
     @property
     def sides(self) -> tuple[ir.Value, ir.Value]:
         """Rows and columns of the memory to work in, at the insertion point."""
+        *_, n, k = build.dims(self._buffers[1])
+        return n, n + k
 
-    def __call__(self, indices: list[ir.Value], work: Matrix) -> ir.Value:
+    def write(self, indices: list[ir.Value], work: Matrix) -> ir.Value:
         """Writes it.
 
         Args:
@@ -101,83 +110,68 @@ class Work(Protocol):
         Returns:
             True if the matrix is fine; all threads have the same answer.
         """
+        raise NotImplementedError
+
+    def _is(self, name: str) -> bool:
+        """One of the call's flags."""
+        return bool(self._call.attribute(name))
+
+    def _matrices(self, indices: list[ir.Value]) -> list[Matrix]:
+        """What the call is given and gives, of a place in the batch."""
+        return [Matrix(x, self._dtype, indices) for x in self._buffers]
 
 
-class Cholesky:
+class Cholesky(Work):
     """The factor of a matrix."""
-
-    def __init__(self, call: LibraryCall) -> None:
-        self._call, self._lower = call, bool(call.attribute("lower"))
 
     @property
     def sides(self) -> tuple[ir.Value, ir.Value]:
-        n = build.dims(self._call.buffers[0])[-1]
+        n = build.dims(self._buffers[0])[-1]
         return n, n
 
-    def __call__(self, indices: list[ir.Value], work: Matrix) -> ir.Value:
-        source, result = (Matrix(x, self._call.dtypes[0], indices) for x in self._call.buffers)
-        n, _ = self.sides
+    def write(self, indices: list[ir.Value], work: Matrix) -> ir.Value:
+        (source, result), (n, _), lower = self._matrices(indices), self.sides, self._is("lower")
         with cells(n, n) as (i, j):
-            work[i, j] = source[self._turned(i, j)]
+            work[i, j] = source[(i, j) if lower else (j, i)]
         barrier()
         fine = by_block.cholesky(_notation, work, n)
         with cells(n, n) as (i, j):
-            inside = j <= i if self._lower else i <= j
-            value = build.select(inside, work[self._turned(i, j)].value, 0.0)
+            inside = j <= i if lower else i <= j
+            value = build.select(inside, work[(i, j) if lower else (j, i)].value, 0.0)
             result[i, j] = build.select(fine, value, _NAN)
         return fine
 
-    def _turned(self, i: ir.Value, j: ir.Value) -> tuple[ir.Value, ir.Value]:
-        """The element of the lower triangle that one of the matrix is."""
-        return (i, j) if self._lower else (j, i)
 
-
-class Triangular:
+class Triangular(Work):
     """The solution of a triangular system; threads have elements of what is left."""
-
-    def __init__(self, call: LibraryCall) -> None:
-        self._call = call
-        self._transposed = bool(call.attribute("trans"))
-        self._forward = bool(call.attribute("lower")) != self._transposed
-        self._unit = bool(call.attribute("unit_diagonal"))
 
     @property
     def sides(self) -> tuple[ir.Value, ir.Value]:
-        *_, n, k = build.dims(self._call.buffers[1])
+        *_, n, k = build.dims(self._buffers[1])
         return n, k
 
-    def __call__(self, indices: list[ir.Value], work: Matrix) -> ir.Value:
-        a, b, result = (Matrix(x, self._call.dtypes[0], indices) for x in self._call.buffers)
-        n, k = self.sides
-        fine = true()
-        if not self._unit:
+    def write(self, indices: list[ir.Value], work: Matrix) -> ir.Value:
+        (a, b, result), (n, k), fine = self._matrices(indices), self.sides, true()
+        across, unit = self._is("trans"), self._is("unit_diagonal")
+        if not unit:
             (fine,) = carry(n, [fine], lambda i, carried: [carried[0] & a[i, i].differs(0.0).value])
         with cells(n, k) as (i, c):
             work[i, c] = b[i, c]
         barrier()
-        by_block.substitute(
-            _notation, a, work, n, k, 0, forward=self._forward, transposed=self._transposed, unit=self._unit
-        )
+        forward = self._is("lower") != across
+        by_block.substitute(_notation, a, work, n, k, 0, forward=forward, transposed=across, unit=unit)
         _write(result, n, k, fine, work, as_index(0))
         return fine
 
 
-class Positive:
-    """The solution of a system by Cholesky's factor, the right sides beside the matrix."""
+class Positive(Work):
+    """The solution of a system by Cholesky's factor."""
 
-    def __init__(self, call: LibraryCall) -> None:
-        self._call, self._lower = call, bool(call.attribute("lower"))
-
-    @property
-    def sides(self) -> tuple[ir.Value, ir.Value]:
-        *_, n, k = build.dims(self._call.buffers[1])
-        return n, n + k
-
-    def __call__(self, indices: list[ir.Value], work: Matrix) -> ir.Value:
-        a, b, result = (Matrix(x, self._call.dtypes[0], indices) for x in self._call.buffers[:3])
-        *_, n, k = build.dims(self._call.buffers[1])
+    def write(self, indices: list[ir.Value], work: Matrix) -> ir.Value:
+        a, b, result = self._matrices(indices)
+        *_, n, k = build.dims(self._buffers[1])
         with cells(n, n) as (i, j):
-            work[i, j] = a[_in_triangle(i, j, self._lower)]
+            work[i, j] = a[_in_triangle(i, j, self._is("lower"))]
         with cells(n, k) as (i, c):
             work[i, n + c] = b[i, c]
         barrier()
@@ -188,13 +182,12 @@ class Positive:
         return fine
 
 
-class Elimination:
+class Elimination(Work):
     """Elimination with row exchanges in a matrix, the right sides after its rows."""
 
     def __init__(self, call: LibraryCall) -> None:
-        self._dtype = call.dtypes[0]
+        super().__init__(call)
         self._name = call.kernel.name
-        self._buffers = call.buffers[: len(call.kernel.types)]
         is_solve = self._name == "solve"
         self._is_system, self._is_log = self._name in ("solve", "inv"), self._name == "slogdet"
         self._is_half = is_solve and call.attribute("assume") != GENERAL
@@ -208,15 +201,17 @@ class Elimination:
             return n, n
         return n, n + (n if self._name == "inv" else build.dims(self._buffers[1])[-1])
 
-    def __call__(self, indices: list[ir.Value], work: Matrix) -> ir.Value:
-        n, width = self.sides
+    def write(self, indices: list[ir.Value], work: Matrix) -> ir.Value:
+        (n, width), matrices = self.sides, self._matrices(indices)
         k = width - n
-        source = Matrix(self._buffers[0], self._dtype, indices)
         with cells(n, n) as (i, j):
-            work[i, j] = source[self._place(i, j)]
+            work[i, j] = matrices[0][self._place(i, j)]
         if self._is_system:
             with cells(n, k) as (i, c):
-                work[i, n + c] = self._right(work, indices, i, c)
+                if self._name == "inv":
+                    work[i, n + c] = build.select(i.equals(c), work.number(1.0).value, 0.0)
+                else:
+                    work[i, n + c] = matrices[1][i, c]
         barrier()
         fine, sign, value = by_block.eliminate(_notation, work, n, width, self._is_log)
         if not self._is_system:
@@ -226,7 +221,7 @@ class Elimination:
                     buffer[indices] = number
             return true()
         by_block.substitute(_notation, work, work, n, k, n, forward=False)
-        _write(Matrix(self._buffers[-1], self._dtype, indices), n, k, fine, work, n)
+        _write(matrices[-1], n, k, fine, work, n)
         return fine
 
     def _place(self, i: ir.Value, j: ir.Value) -> tuple[ir.Value, ir.Value]:
@@ -234,11 +229,6 @@ class Elimination:
         if not self._is_half:
             return (j, i) if self._transposed else (i, j)
         return _in_triangle(i, j, self._lower)
-
-    def _right(self, work: Matrix, indices: list[ir.Value], i: ir.Value, c: ir.Value) -> ir.Value:
-        if self._name == "inv":
-            return build.select(i.equals(c), work.number(1.0).value, 0.0)
-        return Matrix(self._buffers[1], self._dtype, indices)[i, c].value
 
 
 # -- kernels ------------------------------------------------------------------------------------------------
@@ -291,7 +281,7 @@ class MatrixKernels:
 
     def _write(self, kernel: Kernel, memory: Callable[[ir.Value], Matrix]) -> None:
         with kernel.body(), span(self._count, block_id(), grid_dim()) as number:
-            fine = self._work(split(number, self._sizes), memory(number))
+            fine = self._work.write(split(number, self._sizes), memory(number))
             if self._status is not None:
                 with on_first_thread():
                     self._status[number] = build.select(fine, build.const_i64(0), self._error)
@@ -343,7 +333,7 @@ class GpuFactor(Pass):
             self.count("calls")
 
 
-_OTHERS: dict[str, Callable[[LibraryCall], Work]] = {"cholesky": Cholesky, "solve_triangular": Triangular}
+_OTHERS: dict[str, type[Work]] = {"cholesky": Cholesky, "solve_triangular": Triangular}
 
 
 def is_checked(call: LibraryCall) -> bool:

@@ -19,7 +19,7 @@ from graphc.lowering.carried import carry_while, loop, when
 from graphc.passes import Pass
 from graphc.passes.buffer.kernel_pointers import view_operands
 from graphc.passes.gpu._host import HostLoop, replace_loops
-from graphc.passes.gpu._kernel import MODULE, Kernel, allocate
+from graphc.passes.gpu._kernel import MODULE, Kernel, allocate, kernels_of
 from graphc.passes.gpu._product import unmark
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
@@ -333,12 +333,7 @@ def _name_of(launch: ir.Operation) -> str:
 
 def _function_of(module: ir.Module, launch: ir.Operation) -> ir.Operation:
     name = _name_of(launch)
-    for op in [op.operation for op in module.body.operations]:
-        if op.name == "gpu.module" and symbol_of(op) == MODULE:
-            for inner in [inner.operation for inner in op.regions[0].blocks[0].operations]:
-                if symbol_of(inner) == name:
-                    return inner
-    raise KeyError(name)
+    return next(op for op in kernels_of(module.operation) if symbol_of(op) == name)
 
 
 # Division by what may be 0 stays in the loop, which may have no steps.
