@@ -117,7 +117,7 @@ class Work:
         return bool(self._call.attribute(name))
 
     def _matrices(self, indices: list[ir.Value]) -> list[Matrix]:
-        """What the call is given and gives, of a place in the batch."""
+        """Operands and results of the call, of a place in the batch."""
         return [Matrix(x, self._dtype, indices) for x in self._buffers]
 
 
