@@ -172,11 +172,8 @@ def perform_thunk(
     output_registers: Sequence[Register],
 ) -> PerformThunk:
     """The fastest `PerformThunk` for a node; arguments as there."""
-    kind: type[PerformThunk] = PerformThunk
-    if node.op.is_foreign():
-        kind = ForeignThunk
-    elif len(output_registers) == 1:
-        kind = _ToOne
+    plain = _ToOne if len(output_registers) == 1 else PerformThunk
+    kind = ForeignThunk if node.op.is_foreign() else plain
     return kind(node, output_computed, input_registers, output_registers)
 
 

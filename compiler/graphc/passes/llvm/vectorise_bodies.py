@@ -275,7 +275,7 @@ class _Scan:
                     return False
                 if op.results[0] == self._step and sum(1 for _ in self._step.uses) == 1:
                     continue
-            elif op.name == "llvm.getelementptr" and self._own.isdisjoint(operands):
+            elif self._own.isdisjoint(operands) and _is_number(op):
                 loop.constant.append(op)
                 continue
             elif not self._takes(op, operands):
@@ -381,6 +381,16 @@ def called(op: ir.Operation) -> str:
         return ""
     kind = "f64" if name in FUNCTIONS else "f32" if name.removesuffix("f") in FUNCTIONS else ""
     return name if kind and op.results and str(op.results[0].type) == kind else ""
+
+
+def _is_number(op: ir.Operation) -> bool:
+    """True if an operation has no effect but a number of floating point, or an address.
+
+    One that depends on no iteration is done once: the product that fills what a recurrence has not changed
+    any more may be denormal, for which some processors take a hundred cycles.
+    """
+    is_float = op.name in _LANEWISE and isinstance(op.results[0].type, ir.FloatType)
+    return is_float or op.name == "llvm.getelementptr"
 
 
 def _is_plain(op: ir.Operation) -> bool:

@@ -236,3 +236,35 @@ llvm.func @main(%y: !llvm.ptr {llvm.noalias}, %upper: i64) {
 ^return:
   llvm.return
 }
+
+// -----
+
+// What is the same in each iteration is computed once, as a number.
+// CHECK: graphc.vectorised
+// CHECK: %[[Q:.*]] = llvm.fdiv %{{.*}}, %{{.*}} : f64
+// CHECK-NEXT: %[[U:.*]] = llvm.fmul %[[Q]], %{{.*}} : f64
+// CHECK-NOT: llvm.f{{div|mul}}
+// CHECK-COUNT-4: llvm.store %{{.*}} : vector<8xf64>, !llvm.ptr
+// CHECK-NOT: llvm.f{{div|mul}}
+// CHECK: llvm.intr.masked.store
+// CHECK-NOT: llvm.f{{div|mul}}
+llvm.func @main() attributes {graphc.single} {
+  llvm.return
+}
+llvm.func @graphc_body_0(%c: !llvm.ptr, %lower: i64, %upper: i64, %k: f64, %y: !llvm.ptr {llvm.noalias}) -> i64 {
+  %one = llvm.mlir.constant(1 : i64) : i64
+  %two = llvm.mlir.constant(2.0 : f64) : f64
+  llvm.br ^head(%lower : i64)
+^head(%i: i64):
+  %more = llvm.icmp "slt" %i, %upper : i64
+  llvm.cond_br %more, ^body, ^end
+^body:
+  %v = llvm.fdiv %k, %two : f64
+  %u = llvm.fmul %v, %k : f64
+  %q = llvm.getelementptr %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  llvm.store %u, %q : f64, !llvm.ptr
+  %next = llvm.add %i, %one : i64
+  llvm.br ^head(%next : i64)
+^end:
+  llvm.return %one : i64
+}
