@@ -79,6 +79,12 @@ class Exact:
     def kv(order, x):
         return mp.besselk(order, x)
 
+    def xlogy(x, y):
+        return x * mp.log(y)
+
+    def xlog1py(x, y):
+        return x * mp.log(1 + y)
+
     def i0(x):
         return mp.besseli(0, x)
 
@@ -238,6 +244,10 @@ CASES = {
     "tail * exp": lambda m, a, b, c: m.exp(a * a) * m.erfc(a + 1),
     "coth": lambda m, a, b, c: m.cosh(a) / m.sinh(a),
     "exp / expm1": lambda m, a, b, c: m.exp(a) / m.expm1(a),
+    # a number of times the logarithm of what over- or underflows
+    "xlogy(y, sigmoid)": lambda m, a, b, c: m.xlogy(b, m.sigmoid(a)) + m.xlogy(c, 1 - m.sigmoid(a)),
+    "xlogy(y, exps)": lambda m, a, b, c: m.xlogy(m.exp(c / 200), m.exp(a) + m.exp(b)),
+    "xlog1py(y, exp)": lambda m, a, b, c: m.xlog1py(b, m.exp(a)) + m.xlog1py(c, -m.sigmoid(-a)),
     # and more of their kind
     "log(cosh)": lambda m, a, b, c: m.log(m.cosh(a)),
     "log(sinh)": lambda m, a, b, c: m.log(m.sinh(a)),

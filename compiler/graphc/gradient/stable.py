@@ -24,7 +24,7 @@ from graphc.ops.elementwise import Elementwise, pulled
 from graphc.ops.math import exp, log, log_ndtr, neg
 from graphc.ops.reduce import LogSoftmax, Reduce, Softmax
 from graphc.ops.shaping import dimshuffle
-from graphc.ops.stable import INVERSES
+from graphc.ops.stable import WHOLE
 from graphc.ops.stable import Stable as Rules
 from graphc_runtime.record import record
 
@@ -227,8 +227,8 @@ def _logarithm(graph: _Graph, node: Apply) -> Stable | None:
 
 
 def _inverse(graph: _Graph, node: Apply) -> Stable | None:
-    found = Rules(graph).inverse(node.outputs[0])
-    return None if found is None else _stable(*found[:3])
+    found = Rules(graph, derived=True).inverse(node.outputs[0])
+    return found and _stable(*found[:3])
 
 
 def _power(graph: _Graph, node: Apply) -> Stable | None:
@@ -261,7 +261,7 @@ def _stable(
 
 _RULES: dict[str, Callable[[_Graph, Apply], Stable | None]] = {
     **dict.fromkeys(("log", "log1p", "log2", "log10", "log1mexp"), _logarithm),
-    **dict.fromkeys(INVERSES, _inverse),
+    **dict.fromkeys(WHOLE, _inverse),
     **dict.fromkeys(("pow", "sqr", "sqrt", "prod"), _power),
     **dict.fromkeys(("mul", "true_div", "reciprocal"), _multiplied),
 }

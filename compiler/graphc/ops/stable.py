@@ -31,6 +31,7 @@ INVERSES = {
     "ndtri": "ndtr",
     "ndtri_exp": "log_ndtr",
 }
+WHOLE = (*INVERSES, "xlogy", "xlog1py")
 
 
 class Product(NamedTuple, Generic[V]):
@@ -416,8 +417,13 @@ class Stable(Logarithms[V]):
         return self._form(v)
 
     def inverse(self, v: V) -> Product[V] | None:
-        """x, of a function of its inverse function of x, which has lost what x was far out."""
+        """x, of a function of its inverse function of x, which has lost what x was far out; x * log(y), of
+        xlogy and xlog1py.
+        """
         name, operands = self.algebra.made_by(v)
+        if name in ("xlogy", "xlog1py"):
+            form = self.log(operands[1]) if name == "xlogy" else self.log1p(operands[1])
+            return form and self._times_logarithm(operands[0], form)
         if name not in INVERSES:
             return None
         inside, moved = self._unmoved(operands[0])
@@ -427,6 +433,15 @@ class Stable(Logarithms[V]):
         return Product(
             self._moved_again(moved, found), (self.algebra.made_by(inside)[1][0],), (*moved, inside)
         )
+
+    def _times_logarithm(self, x: V, form: Form[V]) -> Product[V]:
+        """0 where x is, unless the logarithm is no number. The slope by x is the logarithm there, too."""
+        value = self._made("mul", x, form.log)
+        if not self._derived:
+            zero, same = self.algebra.scalar(0, x), self._made("eq", form.log, form.log)
+            absent = self._made("logical_and", self._made("eq", x, zero), same)
+            value = self._made("switch", absent, zero, value)
+        return Product(value, (x, *form.roots), form.between)
 
     def inverse_of(self, name: str, v: V) -> V | None:
         """x of what computes a value, if that is the function that the named one is the inverse of."""

@@ -30,7 +30,7 @@ from graphc.ir.views import (
 )
 from graphc.ir.walk import named_attributes
 from graphc.ops.elementwise import ROWS
-from graphc.ops.stable import INVERSES, Stable
+from graphc.ops.stable import WHOLE, Stable
 from graphc.passes import Pass
 from graphc.passes.graph._lines import ALGEBRA, STABLE_FORMS
 from graphc.passes.graph._shares import (
@@ -164,15 +164,15 @@ def _rules_of(rw: Rewriter) -> Stable[ir.Value]:
     return found
 
 
-@_rule("log", "log1p", "log2", "log10")
+@_rule("log", "log1p", "log2", "log10", "log1mexp")
 def logarithm(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """Of an expression of exponentials."""
-    if not _is_float(rw, op.results[0]) or rw.defs.get(op.operands[0]) is None:
-        return None
     rules, (v,) = _rules_of(rw), op.operands
-    if op.name == "graphc.log1p" and _is_limited(rw, v):
+    limited = op.name == "graphc.log1p" and _is_limited(rw, v)
+    if limited or not _is_float(rw, op.results[0]) or rw.defs.get(v) is None:
         return None
-    form = rules.log1p(v) if op.name == "graphc.log1p" else rules.log(v)
+    rule = {"graphc.log1p": rules.log1p, "graphc.log1mexp": rules.log1mexp}.get(op.name, rules.log)
+    form = rule(v)
     if form is None:
         return None
     base = {"graphc.log2": 2, "graphc.log10": 10}.get(op.name)
@@ -186,17 +186,9 @@ def _is_limited(rw: Rewriter, v: ir.Value) -> bool:
     return x is not None and rw.defining(x, "graphc.minimum") is not None
 
 
-@_rule("log1mexp")
-def where_an_exponent_underflows(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
-    if not _is_float(rw, op.results[0]) or rw.defs.get(op.operands[0]) is None:
-        return None
-    form = _rules_of(rw).log1mexp(op.operands[0])
-    return form and form.log
-
-
-@_rule(*INVERSES)
+@_rule(*WHOLE)
 def function_of_inverse(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
-    found = _rules_of(rw).inverse(op.results[0]) if _is_float(rw, op.results[0]) else None
+    found = _rules_of(rw).inverse(op.results[0]) if all(_is_float(rw, x) for x in op.operands) else None
     return found and found.value
 
 
@@ -446,6 +438,7 @@ class Stabilize(Pass):
     | `exp(x) / expm1(x)` | `-1 / expm1(-x)` | infinity over infinity |
     | `arctanh(tanh(x))`, `logit(sigmoid(x))`, ... | `x` | infinite far out |
     | `log(V)`, `log1p(V)`, `log2(V)`, `log10(V)` | the logarithm of V | V over- or underflows |
+    | `xlogy(x, V)`, `xlog1py(x, V)` | x times the logarithm | as above |
     | `log1mexp(-V)` | the logarithm of V where V underflows | -inf |
 
     V and W are expressions of exponentials; their logarithms are made of those of their parts:
