@@ -18,18 +18,17 @@ from graphc.scan.frontend import scan
 if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
 
-# Where each public name lives; loaded when first used.
-_NAMES = {
-    "Scan": "graphc.scan.op",
-    "ScanArgs": "graphc.scan.args",
-    "ScanSpec": "graphc.scan.spec",
-    "roles": "graphc.scan.args",
-    "scan": "graphc.scan.frontend",
-    "until": "graphc.scan.returned",
-    **dict.fromkeys(("cumulative", "filter", "foldl", "foldr", "map", "reduce"), "graphc.scan.helpers"),
-    **dict.fromkeys(("fori_loop", "loop", "while_loop"), "graphc.scan.associative"),
-    "associative_scan": "graphc.scan.associative",
+# The public names of each module, which loads when one is first used.
+_PUBLIC = {
+    "graphc.scan.op": "Scan",
+    "graphc.scan.args": "ScanArgs roles",
+    "graphc.scan.spec": "ScanSpec",
+    "graphc.scan.frontend": "scan",
+    "graphc.scan.returned": "until",
+    "graphc.scan.helpers": "cumulative filter foldl foldr map reduce",
+    "graphc.scan.associative": "fori_loop loop while_loop associative_scan",
 }
+_NAMES = {name: module for module, names in _PUBLIC.items() for name in names.split()}
 
 __all__ = sorted(_NAMES)
 
