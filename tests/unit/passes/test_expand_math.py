@@ -215,6 +215,23 @@ def test_exact_powers(kernels: dict[tuple[str, str], Kernel], name: str) -> None
     np.testing.assert_array_equal(kernels[name, "float64"](x), expected)
 
 
+@pytest.mark.parametrize("count", [2, 3, 8])
+def test_short_rows_are_vectors_whatever_they_carry(count: int) -> None:
+    """Sums, products, extremes and flags of rows, beside what is stored of each element."""
+    x, at = pt.matrix("x", shape=(None, count)), pt.vector("at", shape=(count + 2,))
+    y = pt.exp(x - at[2:])
+    share = y / y.sum(1, keepdims=True)
+    outputs = [share, y.max(1), (y * x).min(1), pt.prod(y, 1), pt.any(x > y, 1), pt.all(x <= 2, 1)]
+    outputs += [(share * x).sum(0), pt.sum(share / at[2:]), pt.logsumexp(x, 1)]
+    rows = np.random.default_rng(count).normal(size=(9, count))
+    rows[1, 0], rows[2, 1], rows[3], rows[4, 0] = np.nan, np.inf, -np.inf, -0.0
+    given = (rows, np.arange(1.0, count + 3))
+    f, expected = graphc.function([x, at], outputs), graphc.function([x, at], outputs, mode="reference")
+    for value, other in zip(f(*given), expected(*given), strict=True):
+        np.testing.assert_allclose(value, other, rtol=1e-13)
+    assert f"<{count} x double>" in f.ir_stages()["llvm"]
+
+
 def test_every_expansion_is_tested() -> None:
     assert {f"math.{name}" for name in FUNCTIONS} == set(expansions())
 

@@ -248,7 +248,8 @@ def _as_vector(short: ir.Operation) -> bool:
     elements are read before one is stored, as an operation on arrays demands. Lanes are what the elements
     were, bit for bit; sums of them whose order is free are those of a vector. So a row that was stored as one
     vector is read as one: the load of a vector waits until numbers stored one by one are in the cache. A few
-    sums over the iterations of a loop around it stay numbers, which LLVM holds in registers.
+    sums over the iterations of a loop around it stay numbers, which LLVM holds in registers. It makes vectors
+    over a loop around it with no other in it, if one array is stored, and not in the place of what is read.
     """
     block = short.regions[0].blocks[0]
     (variable, *states), (*operations, last) = block.arguments, (op.operation for op in block.operations)
@@ -260,6 +261,8 @@ def _as_vector(short: ir.Operation) -> bool:
     if not is_short or not written or not all(_is_lanewise(op, variable, written) for op in operations):
         return False
     read = {root_of(op.operands[0]) for op in operations if op.name == "memref.load"}
+    if states and len(written) < 2 and written.isdisjoint(read) and _is_alone(short):
+        return False
     moves = any(is_defined_in(x, short.block) for x in list(operations[-1].operands)[1:])
     if count <= _FEW_SUMS and len(operations) == _SUM and not written.isdisjoint(read) and not moves:
         short.attributes["loop_annotation"] = ir.Attribute.parse(_SCALAR)
@@ -291,6 +294,11 @@ def _as_vector(short: ir.Operation) -> bool:
             total.replace_all_uses_with(made.result)
     short.erase()
     return True
+
+
+def _is_alone(short: ir.Operation) -> bool:
+    """True if a loop is the only one in a loop."""
+    return short.parent.name == "scf.for" and sum(op.name == "scf.for" for op in short.block.operations) == 1
 
 
 def _is_sum(op: ir.Operation | ir.Block, state: ir.Value) -> bool:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from graphc.ir import build
 from graphc.ir.walk import functions, walk
 from graphc.lowering.carried import loop
@@ -21,18 +23,8 @@ def lower_fill(op: ir.Operation) -> None:
         memref = ir.MemRefType(buffer.type)
         if memref.rank > 1 and is_row_major(buffer):
             buffer = collapse(buffer, [list(range(memref.rank))])
-        _fill_nest(value, buffer, build.dims(buffer), [])
+        _nest(build.dims(buffer), [], lambda at: build.create("memref.store", [], [value, buffer, *at]))
     op.erase()
-
-
-def _fill_nest(value: ir.Value, buffer: ir.Value, sizes: list[ir.Value], indices: list[ir.Value]) -> None:
-    if len(indices) == len(sizes):
-        build.create("memref.store", [], [value, buffer, *indices])
-        return
-    _, block = loop(sizes[len(indices)], [])
-    with ir.InsertionPoint(block):
-        _fill_nest(value, buffer, sizes, [*indices, block.arguments[0]])
-        build.create("scf.yield", [], [])
 
 
 def lower_copy(op: ir.Operation) -> None:
@@ -45,19 +37,24 @@ def lower_copy(op: ir.Operation) -> None:
             rank = ir.MemRefType(source.type).rank
             if rank > 1 and is_row_major(source) and is_row_major(target):
                 source, target = (collapse(buffer, [list(range(rank))]) for buffer in (source, target))
-            _copy_nest(source, target, build.dims(target), [])
+            element = ir.MemRefType(source.type).element_type
+
+            def copied(at: list[ir.Value]) -> None:
+                value = build.create("memref.load", [element], [source, *at]).result
+                build.create("memref.store", [], [value, target, *at])
+
+            _nest(build.dims(target), [], copied)
     op.erase()
 
 
-def _copy_nest(source: ir.Value, target: ir.Value, sizes: list[ir.Value], indices: list[ir.Value]) -> None:
+def _nest(sizes: list[ir.Value], indices: list[ir.Value], body: Callable[[list[ir.Value]], object]) -> None:
+    """Loops over elements."""
     if len(indices) == len(sizes):
-        element = ir.MemRefType(source.type).element_type
-        value = build.create("memref.load", [element], [source, *indices]).result
-        build.create("memref.store", [], [value, target, *indices])
+        body(indices)
         return
     _, block = loop(sizes[len(indices)], [])
     with ir.InsertionPoint(block):
-        _copy_nest(source, target, sizes, [*indices, block.arguments[0]])
+        _nest(sizes, [*indices, block.arguments[0]], body)
         build.create("scf.yield", [], [])
 
 

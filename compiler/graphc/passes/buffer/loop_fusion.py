@@ -8,7 +8,7 @@ from collections.abc import Container
 
 from graphc.ir import build
 from graphc.ir.lifetimes import ROW, VIEWS, Lifetimes
-from graphc.ir.walk import blocks_of, blocks_outside_loops, functions, seen_through
+from graphc.ir.walk import blocks_of, blocks_outside_loops, functions, seen_through, static_steps
 from graphc.passes import Pass
 from graphc.passes.buffer._workspace import item_size
 from graphc_dialects._mlir import ir
@@ -16,6 +16,9 @@ from graphc_runtime.record import record
 
 # Nests that one is compared with, the nearest ones: a long function has hundreds.
 _LOOK_BACK = 8
+# LLVM unrolls loops of so few iterations and vectorises the one around them, if nothing else is in that one.
+# A sweep over so many elements, of which a few arrays fit a second-level cache, costs less than numbers.
+_SHORT, _SWEPT = 8, 1 << 13
 # What is larger leaves no room for other rows in a first-level cache.
 _ROW_BYTES = 16 << 10
 # Operations that may stand between two loops: they touch no memory that a loop writes.
@@ -47,6 +50,9 @@ class LoopFusion(Pass):
     Nests in regions of conditionals count too, unless they are in a loop.
     Distinct allocations and function arguments do not overlap (the entry point guarantees it for arguments);
     buffers reached through views are left alone.
+
+    Nests over a known number of short rows, at most 8 elements each, stay apart while their arrays fit the
+    cache: the loop over the rows is the one that LLVM makes vectors of, and only if it has one loop in it.
 
     An allocation that is only accessed in one nest then, in the row of the iteration, is contracted to that
     row: the iteration has written all that it reads of it. Such memory is on the stack, an `alloca` with the
@@ -153,8 +159,17 @@ def _can_fuse(first: _Accesses, second: _Accesses) -> bool:
         return False
     if first.opaque or second.opaque or not (first.nested or second.nested):
         return False
+    if _has_short_rows(first.loop) and _has_short_rows(second.loop):
+        return False
     shared = (first.written & second.touched) | (second.written & first.touched)
     return all(first.positions(root) & second.positions(root) for root in shared)
+
+
+def _has_short_rows(nest: ir.Operation) -> bool:
+    """True if LLVM may make vectors over an outermost loop: it is long, and has a short one in it at most."""
+    inner = [op.operation for op in nest.regions[0].blocks[0].operations if op.operation.name == "scf.for"]
+    rows, *steps = (static_steps(loop) or math.inf for loop in (nest, *inner))
+    return len(steps) < 2 and max(steps, default=1) <= _SHORT < rows and math.prod((rows, *steps)) <= _SWEPT
 
 
 class _Accesses:

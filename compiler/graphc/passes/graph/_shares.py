@@ -221,24 +221,17 @@ def _own_promises(rw: Rewriter, op: ir.Operation, value: ir.Value) -> int:
 # -- sums ----------------------------------------------------------------------------------------------------
 
 
-def exp_sum(rw: Rewriter, value: ir.Value) -> tuple[ir.Value, ir.Operation] | None:
-    """(x, reduction) of `sum(exp(x))`, unless x is shifted by a maximum already."""
-    reduction = rw.defined_by(value, SUMS)
-    if reduction is None:
-        return None
-    x = rw.operand_of(reduction.operands[0], "graphc.exp")
-    return None if x is None or _is_shifted(rw, x) else (x, reduction)
-
-
-def _is_shifted(rw: Rewriter, x: ir.Value) -> bool:
-    """True if x is `y - m` with m a maximum, possibly guarded by `switch` and moved by views."""
+def _is_shifted(rw: Rewriter, x: ir.Value, axes: tuple[int, ...]) -> bool:
+    """True if x is `y - m` with m a maximum over axes, possibly guarded by `switch` and moved by views."""
     difference = rw.defining(x, "graphc.sub")
     if difference is None:
         return False
     op = rw.defs.get(difference.operands[1])
     while op is not None and (op.name in SAME_ELEMENTS or op.name in ("graphc.switch", "graphc.identity")):
-        op = rw.defs.get(op.operands[1 if op.name == "graphc.switch" else 0])
-    return fold_of(op) == "max"
+        # Of a guarded maximum one side is a constant.
+        sides = list(op.operands)[op.name == "graphc.switch" :]
+        op = rw.defs.get(next((side for side in sides if rw.splat(side) is None), sides[0]))
+    return op is not None and fold_of(op) == "max" and reduced_axes(op) == axes
 
 
 def _shares(rw: Rewriter, divisor: _Factor, rank: int) -> dict[ir.Value, _Share]:
@@ -254,10 +247,10 @@ def _shares(rw: Rewriter, divisor: _Factor, rank: int) -> dict[ir.Value, _Share]
     moved = order_of(view)
     if view is not None and moved is not None:
         value, order = view.operands[0], [moved[axis] if axis >= 0 else -1 for axis in order]
-    found = exp_sum(rw, value)
-    if found is None:
+    reduction = rw.defined_by(value, SUMS)
+    x = None if reduction is None else rw.operand_of(reduction.operands[0], "graphc.exp")
+    if reduction is None or x is None or _is_shifted(rw, x, reduced_axes(reduction)):
         return {}
-    x, reduction = found
     axes = list(reduced_axes(reduction))
     if not axes or len(x.type.shape) != rank or order != restored_order(rank, axes):
         return {}

@@ -130,3 +130,28 @@ func.func @others(%x: memref<?xf64, strided<[?]>>, %y: memref<?xf64>, %z: memref
   }
   return
 }
+
+// -----
+
+// So does a sum beside one stored array, alone in a loop: LLVM makes vectors over that one.
+// CHECK-LABEL: @alone
+// CHECK-NOT: vector
+// CHECK-COUNT-2: scf.for
+// CHECK-NOT: vector
+func.func @alone(%x: memref<200x3xf64>, %y: memref<200x3xf64>, %t: memref<200xf64>, %zero: f64) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %c200 = arith.constant 200 : index
+  scf.for %i = %c0 to %c200 step %c1 {
+    %sum = scf.for %j = %c0 to %c3 step %c1 iter_args(%s = %zero) -> f64 {
+      %0 = memref.load %x[%i, %j] : memref<200x3xf64>
+      %1 = math.sqrt %0 : f64
+      %2 = arith.addf %s, %1 fastmath<reassoc> : f64
+      memref.store %1, %y[%i, %j] : memref<200x3xf64>
+      scf.yield %2 : f64
+    }
+    memref.store %sum, %t[%i] : memref<200xf64>
+  }
+  return
+}

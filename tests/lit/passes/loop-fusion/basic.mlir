@@ -89,3 +89,60 @@ func.func @call(%x: memref<?xf64>, %n: index) {
   }
   return
 }
+
+// -----
+
+// Short rows stay apart, numbers of rows too: LLVM makes vectors over rows. Long ones and many do not.
+// CHECK-LABEL: @short_rows
+// CHECK-COUNT-5: scf.for
+// CHECK: return
+func.func @short_rows(%x: memref<200x3xf64>, %t: memref<200x3xf64>, %s: memref<200xf64>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %c200 = arith.constant 200 : index
+  scf.for %i = %c0 to %c200 step %c1 {
+    scf.for %j = %c0 to %c3 step %c1 {
+      %0 = memref.load %x[%i, %j] : memref<200x3xf64>
+      memref.store %0, %t[%i, %j] : memref<200x3xf64>
+    }
+  }
+  scf.for %i = %c0 to %c200 step %c1 {
+    %0 = memref.load %s[%i] : memref<200xf64>
+    %1 = math.log %0 : f64
+    memref.store %1, %s[%i] : memref<200xf64>
+  }
+  scf.for %i = %c0 to %c200 step %c1 {
+    %0 = memref.load %s[%i] : memref<200xf64>
+    scf.for %j = %c0 to %c3 step %c1 {
+      %1 = memref.load %t[%i, %j] : memref<200x3xf64>
+      %2 = arith.subf %1, %0 : f64
+      memref.store %2, %x[%i, %j] : memref<200x3xf64>
+    }
+  }
+  return
+}
+
+// CHECK-LABEL: @many_rows
+// CHECK-COUNT-3: scf.for
+// CHECK-NOT: scf.for
+// CHECK: return
+func.func @many_rows(%x: memref<9000x3xf64>, %t: memref<9000x3xf64>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %c9000 = arith.constant 9000 : index
+  scf.for %i = %c0 to %c9000 step %c1 {
+    scf.for %j = %c0 to %c3 step %c1 {
+      %0 = memref.load %x[%i, %j] : memref<9000x3xf64>
+      memref.store %0, %t[%i, %j] : memref<9000x3xf64>
+    }
+  }
+  scf.for %i = %c0 to %c9000 step %c1 {
+    scf.for %j = %c0 to %c3 step %c1 {
+      %0 = memref.load %t[%i, %j] : memref<9000x3xf64>
+      memref.store %0, %x[%i, %j] : memref<9000x3xf64>
+    }
+  }
+  return
+}

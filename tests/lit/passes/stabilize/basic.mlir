@@ -237,3 +237,44 @@ func.func @of_a_sigmoid(%x: tensor<?xf64>) -> tensor<?xf64> {
   %3 = "graphc.mul"(%1, %2) : (tensor<?xf64>, tensor<?xf64>) -> tensor<?xf64>
   return %3 : tensor<?xf64>
 }
+
+// -----
+
+// The maximum of a log-sum-exp is guarded: its gradient is no softmax, which would shift again.
+// CHECK-LABEL: @shifted
+// CHECK-COUNT-1: "graphc.exp"
+// CHECK-NOT: "graphc.softmax"
+// CHECK-NOT: "graphc.exp"
+// CHECK: return
+func.func @shifted(%x: tensor<?x3xf64>, %g: tensor<?x1xf64>) -> (tensor<?x1xf64>, tensor<?x3xf64>) {
+  %zero = arith.constant dense<0.0> : tensor<1x1xf64>
+  %0 = "graphc.reduce_max"(%x) {axes = array<i64: 1>} : (tensor<?x3xf64>) -> tensor<?xf64>
+  %1 = "graphc.dimshuffle"(%0) {order = array<i64: 0, -1>} : (tensor<?xf64>) -> tensor<?x1xf64>
+  %2 = "graphc.isinf"(%1) : (tensor<?x1xf64>) -> tensor<?x1xi1>
+  %3 = "graphc.switch"(%2, %zero, %1) : (tensor<?x1xi1>, tensor<1x1xf64>, tensor<?x1xf64>) -> tensor<?x1xf64>
+  %4 = "graphc.sub"(%x, %3) : (tensor<?x3xf64>, tensor<?x1xf64>) -> tensor<?x3xf64>
+  %5 = "graphc.exp"(%4) : (tensor<?x3xf64>) -> tensor<?x3xf64>
+  %6 = "graphc.reduce_sum"(%5) {axes = array<i64: 1>} : (tensor<?x3xf64>) -> tensor<?xf64>
+  %7 = "graphc.dimshuffle"(%6) {order = array<i64: 0, -1>} : (tensor<?xf64>) -> tensor<?x1xf64>
+  %8 = "graphc.log"(%7) : (tensor<?x1xf64>) -> tensor<?x1xf64>
+  %9 = "graphc.add"(%8, %3) : (tensor<?x1xf64>, tensor<?x1xf64>) -> tensor<?x1xf64>
+  %10 = "graphc.true_div"(%g, %7) : (tensor<?x1xf64>, tensor<?x1xf64>) -> tensor<?x1xf64>
+  %11 = "graphc.mul"(%10, %5) : (tensor<?x1xf64>, tensor<?x3xf64>) -> tensor<?x3xf64>
+  return %9, %11 : tensor<?x1xf64>, tensor<?x3xf64>
+}
+
+// -----
+
+// Less the maximum of all rows, small rows underflow: their softmax is shifted again.
+// CHECK-LABEL: @shifted_as_a_whole
+// CHECK: "graphc.softmax"(%{{.*}}) {axes = array<i64: 1>, guarded = true}
+func.func @shifted_as_a_whole(%x: tensor<?x3xf64>) -> tensor<?x3xf64> {
+  %0 = "graphc.reduce_max"(%x) {axes = array<i64: 0, 1>} : (tensor<?x3xf64>) -> tensor<f64>
+  %1 = "graphc.dimshuffle"(%0) {order = array<i64: -1, -1>} : (tensor<f64>) -> tensor<1x1xf64>
+  %2 = "graphc.sub"(%x, %1) : (tensor<?x3xf64>, tensor<1x1xf64>) -> tensor<?x3xf64>
+  %3 = "graphc.exp"(%2) : (tensor<?x3xf64>) -> tensor<?x3xf64>
+  %4 = "graphc.reduce_sum"(%3) {axes = array<i64: 1>} : (tensor<?x3xf64>) -> tensor<?xf64>
+  %5 = "graphc.dimshuffle"(%4) {order = array<i64: 0, -1>} : (tensor<?xf64>) -> tensor<?x1xf64>
+  %6 = "graphc.true_div"(%3, %5) : (tensor<?x3xf64>, tensor<?x1xf64>) -> tensor<?x3xf64>
+  return %6 : tensor<?x3xf64>
+}
