@@ -199,8 +199,8 @@ def intersect1d(ar1: TensorLike, ar2: TensorLike, assume_unique: bool = False) -
     """
     first, second = (as_tensor_variable(x) for x in (ar1, ar2))
     dtype = promote(first.type.numpy_dtype, second.type.numpy_dtype).name
-    values = unique(cast_to(first, dtype))
-    return masked(values, isin(values, second))
+    values = unique(first)
+    return cast_to(masked(values, isin(values, second)), dtype)
 
 
 def setdiff1d(ar1: TensorLike, ar2: TensorLike, assume_unique: bool = False) -> TensorVariable:
@@ -223,10 +223,7 @@ def setxor1d(ar1: TensorLike, ar2: TensorLike, assume_unique: bool = False) -> T
         >>> pt.setxor1d([1, 2], [2, 3]).eval()
         array([1, 3])
     """
-    ordered = sort(concatenate([unique(ar1), unique(ar2)]))
-    begins = _begins(ordered)
-    ends = concatenate([begins[1:], ones((minimum(size_of(ordered, 0), 1),), dtype="bool")])
-    return masked(ordered, begins & ends)
+    return sort(concatenate([setdiff1d(ar1, ar2), setdiff1d(ar2, ar1)]))
 
 
 def bincount(

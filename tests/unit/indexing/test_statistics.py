@@ -130,6 +130,16 @@ def test_unique_counts_nan_once():
     compare([lambda p, x: p.unique(x)], [pt.dvector("x")], [(values,)])
 
 
+def test_sets_with_nan_and_integers_of_two_kinds():
+    """NaN is in no other array, and no integer is its neighbour."""
+    values = np.array([2.0, np.nan, 0.0, np.nan, 2.0])
+    compare(SETS[-4:], [pt.dvector("i"), pt.dvector("j")], [(values, values[:2]), (values[1:2], values[:0])])
+    i, j = pt.vector("i", dtype="uint64"), pt.lvector("j")
+    f = graphc.function([i, j], [pt.intersect1d(i, j), pt.setdiff1d(i, j), pt.setxor1d(i, j)])
+    found = f(np.array([2**62 + 1, 5, 2**63 + 1], "uint64"), np.array([2**62, 5]))
+    assert [each.tolist() for each in found] == [[5.0], [2**62 + 1, 2**63 + 1], [2.0**62, 2.0**62, 2.0**63]]
+
+
 def test_unique_slices():
     m = pt.tensor("m", dtype="int64", shape=(None, 3))
     f = graphc.function([m], pt.unique(m, True, True, True, axis=0))
