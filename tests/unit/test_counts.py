@@ -7,7 +7,10 @@ Circles of imports and files that name an operation have tests of their own: `te
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -93,3 +96,38 @@ def test_lines_of_code():
         '    """',
     ]
     assert code_lines("\n".join(lines)) == 4
+
+
+# Calls from one file of the packages into another while a function is compiled, the compiler being loaded.
+CHANGES_OF_FILE = """
+import sys, threading
+import graphc, graphc.tensor as pt
+
+x = pt.dvector("x")
+first, second, third = pt.exp(x).sum(), pt.exp(x).sum(), pt.tanh(x).sum()
+changes, last = 0, ""
+def watch(frame, event, argument):
+    global changes, last
+    name = frame.f_code.co_filename
+    if event == "call" and name.startswith(tuple(sys.argv[1:])):
+        changes, last = changes + (name != last), name
+
+graphc.function([x], first)
+graphc.function([x], second)
+threading.setprofile(watch)
+sys.setprofile(watch)
+graphc.function([x], third)
+sys.setprofile(None)
+print(changes)
+"""
+MOST_CHANGES = 1510
+
+
+def test_changes_of_file_in_a_compilation():
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GRAPHC_")}
+    kept |= {"GRAPHC_CACHE_DIR": "", "GRAPHC_THREADS": "1"}
+    kept["PYTHONPATH"] = os.pathsep.join(str(ROOT / package.split("/")[0]) for package in PACKAGES)
+    command = [sys.executable, "-c", CHANGES_OF_FILE, *(f"{ROOT / package}/" for package in PACKAGES)]
+    done = subprocess.run(command, env=kept, capture_output=True, text=True, check=True)
+    found = int(done.stdout)
+    assert found <= MOST_CHANGES
