@@ -167,6 +167,8 @@ CASES = {
     "log(1 - ndtr)": lambda m, a, b, c: m.log(1 - m.ndtr(a)),
     "log(1 - tanh)": lambda m, a, b, c: m.log(1 - m.tanh(a)),
     "log(1 - tanh ** 2)": lambda m, a, b, c: m.log(1 - m.tanh(a) ** 2) + m.log1p(-m.sqr(m.tanh(b))),
+    "log(1 - tanh * tanh)": lambda m, a, b, c: (
+        m.log(1 - m.tanh(a) * m.tanh(a)) + m.log1p(-(m.tanh(b) * m.tanh(b)))),
     # test_local_mul_exp_to_exp_add, test_local_mul_pow_to_pow_add
     "exp * exp": lambda m, a, b, c: m.exp(a) * m.exp(-0.99 * a),
     "four exps": lambda m, a, b, c: m.exp(a) * m.exp(b) / m.exp(c) * m.exp(c - b - 0.9 * a),

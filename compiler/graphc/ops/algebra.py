@@ -251,6 +251,6 @@ class Expressions(Generic[V]):
     def _root(self, v: V) -> V | None:
         """Root of a value that is a square; else None."""
         name, operands = self.algebra.made_by(v)
-        is_square = name == "sqr" or (name == "mul" and operands[0] == operands[1])
+        is_square = name == "sqr" or (name == "mul" and self._are_same(operands[0], operands[1]))
         is_square |= name == "pow" and self.is_number(operands[1], 2)
         return operands[0] if is_square else None
