@@ -32,7 +32,7 @@ class Graphs:
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
         self._graphs: OrderedDict[Key, int] = OrderedDict()
-        self._seen: OrderedDict[Key, bool] = OrderedDict()
+        self._seen: OrderedDict[Key, None] = OrderedDict()
         self._private = 0
 
     def find(self, key: Key) -> int | None:
@@ -45,15 +45,11 @@ class Graphs:
     def is_due(self, key: Key) -> bool:
         """True if a call has been made before, so that capturing it pays."""
         if key in self._seen:
-            return self._seen[key]
-        self._seen[key] = True
+            return True
+        self._seen[key] = None
         if len(self._seen) > _KEPT_KEYS:
             self._seen.popitem(last=False)
         return False
-
-    def refuse(self, key: Key) -> None:
-        """A call is not due any more."""
-        self._seen[key] = False
 
     def capture(self, key: Key, ask: Callable[[int], None]) -> int:
         """A graph of what a function asks of a stream, which is kept.

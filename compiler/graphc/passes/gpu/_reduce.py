@@ -61,14 +61,10 @@ class BlockReduction:
         self._kernel, self._width, self._once = kernel, width, once
         self._buffers: dict[tuple[str, int], ir.Value] = {}
 
-    def all(self, value: ir.Value, combiner: Combiner) -> ir.Value:
-        """Combination over all threads of a y, in all of them; all threads of the block get here."""
-        return self.together(
-            [value], lambda a, b: [combiner.combine(a[0], b[0])], [combiner.constant(value.type)]
-        )[0]
-
     def together(self, values: Values, combine: Combine, neutral: Values) -> list[ir.Value]:
-        """As `all`, of several values that are combined together; the order of the threads is any.
+        """Combination over all threads of a y, in all of them; all threads of the block get here.
+
+        Several values are combined together; the order of the threads is any.
 
         Args:
             values: of the thread.
