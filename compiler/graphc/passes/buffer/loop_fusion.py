@@ -16,9 +16,10 @@ from graphc_runtime.record import record
 
 # Nests that one is compared with, the nearest ones: a long function has hundreds.
 _LOOK_BACK = 8
-# LLVM unrolls loops of so few iterations and vectorises the one around them, if nothing else is in that one.
-# A sweep over so many elements, of which a few arrays fit a second-level cache, costs less than numbers.
-_SHORT, _SWEPT = 8, 1 << 13
+# Elements of a row, and rows that are few. A sweep over so many elements, of which some arrays fit a cache of
+# the second level, costs less than functions of single numbers, which are other ones than these.
+_SHORT, _FEW, _SWEPT = 64, 8, 1 << 13
+_CHEAP = frozenset(("math.absf", "math.absi", "math.fma", "math.sqrt"))
 # What is larger leaves no room for other rows in a first-level cache.
 _ROW_BYTES = 16 << 10
 # Operations that may stand between two loops: they touch no memory that a loop writes.
@@ -51,8 +52,9 @@ class LoopFusion(Pass):
     Distinct allocations and function arguments do not overlap (the entry point guarantees it for arguments);
     buffers reached through views are left alone.
 
-    Nests over a known number of short rows, at most 8 elements each, stay apart while their arrays fit the
-    cache: the loop over the rows is the one that LLVM makes vectors of, and only if it has one loop in it.
+    Nests over a known number of rows of at most 64 elements, of which one has elementary functions, stay
+    apart while their arrays fit the cache: LLVM makes vectors over the rows, or over elements, of a loop that
+    has no more than one in it, and of functions of one number a row.
 
     An allocation that is only accessed in one nest then, in the row of the iteration, is contracted to that
     row: the iteration has written all that it reads of it. Such memory is on the stack, an `alloca` with the
@@ -159,17 +161,18 @@ def _can_fuse(first: _Accesses, second: _Accesses) -> bool:
         return False
     if first.opaque or second.opaque or not (first.nested or second.nested):
         return False
-    if _has_short_rows(first.loop) and _has_short_rows(second.loop):
+    if (first.computes or second.computes) and _has_short_rows(first.loop) and _has_short_rows(second.loop):
         return False
     shared = (first.written & second.touched) | (second.written & first.touched)
     return all(first.positions(root) & second.positions(root) for root in shared)
 
 
 def _has_short_rows(nest: ir.Operation) -> bool:
-    """True if LLVM may make vectors over an outermost loop: it is long, and has a short one in it at most."""
+    """True if LLVM makes vectors over an outermost loop or over the short ones in it, kept by themselves."""
     inner = [op.operation for op in nest.regions[0].blocks[0].operations if op.operation.name == "scf.for"]
     rows, *steps = (static_steps(loop) or math.inf for loop in (nest, *inner))
-    return len(steps) < 2 and max(steps, default=1) <= _SHORT < rows and math.prod((rows, *steps)) <= _SWEPT
+    row = max(steps, default=1)
+    return row <= _SHORT and rows > _FEW and rows * row <= _SWEPT
 
 
 class _Accesses:
@@ -180,7 +183,7 @@ class _Accesses:
     def __init__(self, loop: ir.Operation) -> None:
         self.loop = loop
         self.opaque = False
-        self.nested = False
+        self.nested = self.computes = False
         self.written: set[ir.Value] = set()
         self.touched: set[ir.Value] = set()
         self._positions: dict[ir.Value, set[int]] = {}
@@ -211,7 +214,9 @@ class _Accesses:
         elif op.name in ("scf.for", "scf.if"):
             self.nested = self.nested or op.name == "scf.for"
             self._collect(op)
-        elif not op.name.startswith(("arith.", "math.", "complex.", "scf.yield", "memref.dim")):
+        elif op.name.startswith("math."):
+            self.computes = self.computes or op.name not in _CHEAP
+        elif not op.name.startswith(("arith.", "complex.", "scf.yield", "memref.dim")):
             self.opaque = True
 
     def _access(self, buffer: ir.Value, indices: list[ir.Value]) -> None:
