@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import operator
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -265,6 +266,33 @@ def converts(*names: str, module: str = "pytensor.") -> Callable[[Rule], Rule]:
         return rule
 
     return register
+
+
+def called(call: str) -> Callable[[Op, Values], Result]:
+    """A function of `graphc.tensor` applied to the inputs.
+
+    Args:
+        call: its name, and those of attributes of the op that are keywords of the function.
+    """
+    name, *options = call.split()
+    find = operator.attrgetter(name)
+
+    def apply(op: Op, inputs: Values) -> Result:
+        found = find(pt)(*inputs, **{option: getattr(op, option) for option in options})
+        return list(found) if isinstance(found, tuple) else found
+
+    return apply
+
+
+def of_inputs(function: Callable[[Op, Values], Result]) -> Rule:
+    """The rule that only an op and its inputs matter for."""
+    return lambda op, node, inputs, c: function(op, inputs)
+
+
+def calls(table: Mapping[str, str]) -> None:
+    """Registers functions for op classes by name, as `called` takes them."""
+    for name, call in table.items():
+        converts(name)(of_inputs(called(call)))
 
 
 @functools.cache

@@ -16,7 +16,7 @@ from scipy.interpolate import PPoly
 import graphc
 import graphc.tensor as pt
 from graphc import printing, raise_op
-from graphc.interop.pytensor.convert import Converter, NoConversion, Values, converts, known_int
+from graphc.interop.pytensor.convert import Converter, NoConversion, Values, calls, converts, known_int
 from graphc.tensor import optimize
 
 if TYPE_CHECKING:
@@ -136,16 +136,6 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return pt.argmax(last, axis=-1)
 
 
-@converts("Softmax")
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    return pt.special.softmax(inputs[0], axis=op.axis)
-
-
-@converts("LogSoftmax")
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    return pt.special.log_softmax(inputs[0], axis=op.axis)
-
-
 @converts("SoftmaxGrad")
 def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     cotangent, result = inputs
@@ -179,11 +169,6 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return pt.searchsorted(inputs[0], inputs[1], side=op.side, sorter=inputs[2] if len(inputs) > 2 else None)
 
 
-@converts("Repeat")
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    return pt.repeat(inputs[0], inputs[1], axis=op.axis)
-
-
 @converts("Unique")
 def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     """The inverse has the shape of the input, where PyTensor says a vector."""
@@ -195,19 +180,9 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     ]
 
 
-@converts("UnravelIndex")
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    return list(pt.unravel_index(inputs[0], inputs[1], order=op.order))
-
-
 @converts("RavelMultiIndex")
 def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return pt.ravel_multi_index(inputs[:-1], inputs[-1], mode=op.mode, order=op.order)
-
-
-@converts("Bartlett")
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    return pt.bartlett(inputs[0])
 
 
 @converts("Convolve1d")
@@ -273,3 +248,15 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     for coefficients in pieces.c:
         value = value * offset + pt.constant(coefficients)[at]
     return pt.switch((x < low) | (x > high), 0.0, value) if spline.ext == 1 else value
+
+
+# What is a function of the inputs, with attributes of the op as keywords.
+calls(
+    {
+        "Softmax": "special.softmax axis",
+        "LogSoftmax": "special.log_softmax axis",
+        "Repeat": "repeat axis",
+        "UnravelIndex": "unravel_index order",
+        "Bartlett": "bartlett",
+    }
+)

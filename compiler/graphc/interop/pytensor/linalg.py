@@ -10,7 +10,16 @@ from pytensor.graph.basic import Apply
 
 import graphc
 import graphc.tensor as pt
-from graphc.interop.pytensor.convert import Converter, NoConversion, Values, convert, converts
+from graphc.interop.pytensor.convert import (
+    Converter,
+    NoConversion,
+    Values,
+    called,
+    calls,
+    convert,
+    converts,
+    of_inputs,
+)
 from graphc.interop.pytensor.equal_rows import element
 from graphc.ops.factors import Sylvester
 from graphc.ops.matrices import TridiagonalFactor
@@ -34,11 +43,7 @@ def _batched(*names: str) -> Callable[[Batched], Batched]:
 
     def register(function: Batched) -> Batched:
         _BATCHED.update(dict.fromkeys(names, function))
-
-        @converts(*names, module="pytensor.tensor")
-        def rule(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-            return function(op, inputs)
-
+        converts(*names, module="pytensor.tensor")(of_inputs(function))
         return function
 
     return register
@@ -97,11 +102,6 @@ def _(op: Op, inputs: Values) -> Result:
     return pt.dot(x, y) if max(x.type.ndim, y.type.ndim) <= 2 else pt.matmul(x, y)
 
 
-@converts("BatchedDot")
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    return pt.batched_dot(*inputs)
-
-
 @converts("Gemv", "CGemv")
 def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     y, alpha, a, x, beta = inputs
@@ -112,11 +112,6 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
 def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     z, alpha, x, y, beta = inputs
     return beta * z + alpha * pt.dot(x, y)
-
-
-@converts("Dot22")
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    return pt.dot(*inputs)
 
 
 @converts("Dot22Scalar")
@@ -190,31 +185,6 @@ def _(op: Op, inputs: Values) -> Result:
     return pt.linalg.cho_solve((factor, op.lower), b, b_ndim=op.b_ndim)
 
 
-@_batched("MatrixInverse")
-def _(op: Op, inputs: Values) -> Result:
-    return pt.linalg.inv(inputs[0])
-
-
-@_batched("MatrixPinv")
-def _(op: Op, inputs: Values) -> Result:
-    return pt.linalg.pinv(inputs[0], hermitian=op.hermitian)
-
-
-@_batched("Det")
-def _(op: Op, inputs: Values) -> Result:
-    return pt.linalg.det(inputs[0])
-
-
-@_batched("SLogDet")
-def _(op: Op, inputs: Values) -> Result:
-    return list(pt.linalg.slogdet(inputs[0]))
-
-
-@_batched("Eig")
-def _(op: Op, inputs: Values) -> Result:
-    return list(pt.linalg.eig(inputs[0]))
-
-
 def _eigh(op: Op, inputs: Values) -> Any:
     """Eigenvalues and vectors, from the triangle that the op says: by ``UPLO`` before PyTensor 3."""
     lower = op.UPLO == "L" if hasattr(op, "UPLO") else bool(op.lower)
@@ -229,11 +199,6 @@ def _(op: Op, inputs: Values) -> Result:
 @_batched("Eigvalsh")
 def _(op: Op, inputs: Values) -> Result:
     return _eigh(op, inputs)[0]
-
-
-@_batched("SVD")
-def _(op: Op, inputs: Values) -> Result:
-    return pt.linalg.svd(inputs[0], full_matrices=op.full_matrices, compute_uv=op.compute_uv)
 
 
 @_batched("QR")
@@ -251,21 +216,6 @@ def _(op: Op, inputs: Values) -> Result:
     first, *factors = pt.linalg.lu(inputs[0], permute_l=op.permute_l, p_indices=op.p_indices)
     # The exchanges of rows are real.
     return [first if op.permute_l or op.p_indices else pt.real(first), *factors]
-
-
-@_batched("LUFactor")
-def _(op: Op, inputs: Values) -> Result:
-    return list(pt.linalg.lu_factor(inputs[0]))
-
-
-@_batched("PivotToPermutations")
-def _(op: Op, inputs: Values) -> Result:
-    return pt.linalg.pivot_to_permutation(inputs[0], inverse=op.inverse)
-
-
-@_batched("Expm")
-def _(op: Op, inputs: Values) -> Result:
-    return pt.linalg.expm(inputs[0])
 
 
 @_batched("Schur")
@@ -332,26 +282,6 @@ def _one_triangle(x: TensorLike, lower: bool) -> Any:
     return pt.triu(x) + pt.transpose(pt.tril(x, -1))
 
 
-@_batched("BlockDiagonal")
-def _(op: Op, inputs: Values) -> Result:
-    return pt.linalg.block_diag(*inputs)
-
-
-@_batched("KroneckerProduct")
-def _(op: Op, inputs: Values) -> Result:
-    return pt.linalg.kron(*inputs)
-
-
-@_batched("TensorInv")
-def _(op: Op, inputs: Values) -> Result:
-    return pt.linalg.tensorinv(inputs[0], ind=op.ind)
-
-
-@_batched("TensorSolve")
-def _(op: Op, inputs: Values) -> Result:
-    return pt.linalg.tensorsolve(inputs[0], inputs[1], axes=op.axes)
-
-
 @converts("LogDet", module="pymc")
 def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return pt.linalg.slogdet(inputs[0])[1]
@@ -361,3 +291,28 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
 def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     """A matrix whose factor exists."""
     return pt.invert(pt.any(pt.isnan(pt.linalg.cholesky(inputs[0], on_error="nan"))))
+
+
+# What is a function of the inputs, with attributes of the op as keywords.
+calls(
+    {
+        "BatchedDot": "batched_dot",
+        "Dot22": "dot",
+    }
+)
+for _name, _call in {
+    "MatrixInverse": "linalg.inv",
+    "MatrixPinv": "linalg.pinv hermitian",
+    "Det": "linalg.det",
+    "SLogDet": "linalg.slogdet",
+    "Eig": "linalg.eig",
+    "SVD": "linalg.svd full_matrices compute_uv",
+    "LUFactor": "linalg.lu_factor",
+    "PivotToPermutations": "linalg.pivot_to_permutation inverse",
+    "Expm": "linalg.expm",
+    "BlockDiagonal": "linalg.block_diag",
+    "KroneckerProduct": "linalg.kron",
+    "TensorInv": "linalg.tensorinv ind",
+    "TensorSolve": "linalg.tensorsolve axes",
+}.items():
+    _batched(_name)(called(_call))

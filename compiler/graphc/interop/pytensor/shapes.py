@@ -14,7 +14,7 @@ from pytensor.tensor.subtensor import indices_from_subtensor
 
 import graphc.gradient as gradient
 import graphc.tensor as pt
-from graphc.interop.pytensor.convert import Converter, Values, converts, known_int, sizes
+from graphc.interop.pytensor.convert import Converter, Values, calls, converts, known_int, sizes
 from graphc.interop.pytensor.types import is_tensor
 from graphc.ops.shape import made_as
 
@@ -77,11 +77,6 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return slice(*inputs)
 
 
-@converts("Nonzero")
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    return list(pt.nonzero(inputs[0]))
-
-
 @converts("PermuteRowElements")
 def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     inverse = getattr(op, "inverse", None)
@@ -89,16 +84,6 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
         what = "whether to invert the permutation"
         inverse = known_int(node.inputs[2], what) if len(node.inputs) > 2 else 0
     return pt.permute_row_elements(inputs[0], inputs[1], inverse=bool(inverse))
-
-
-@converts("Choose")
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    return pt.choose(inputs[0], inputs[1], mode=op.mode)
-
-
-@converts("Reshape")
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    return pt.reshape(inputs[0], inputs[1], ndim=op.ndim)
 
 
 @converts("JoinDims")
@@ -132,11 +117,6 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
 @converts("AllocEmpty")
 def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return pt.empty(inputs, dtype=op.dtype)
-
-
-@converts("Shape")
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    return pt.shape(inputs[0])
 
 
 @converts("Shape_i")
@@ -174,40 +154,15 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return pt.split(x, parts, n_splits=op.len_splits, axis=axis)
 
 
-@converts("ARange")
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    return pt.arange(inputs[0], inputs[1], inputs[2], dtype=op.dtype)
-
-
-@converts("Eye")
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    return pt.eye(inputs[0], inputs[1], inputs[2], dtype=op.dtype)
-
-
 @converts("ExtractDiag")
 def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return pt.diagonal(inputs[0], op.offset, op.axis1, op.axis2)
-
-
-@converts("AllocDiag")
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    return pt.alloc_diag(inputs[0], offset=op.offset, axis1=op.axis1, axis2=op.axis2)
 
 
 @converts("BatchedDiag", module="pymc")
 def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     """A diagonal matrix of each row."""
     return pt.alloc_diag(inputs[0], axis1=-2, axis2=-1)
-
-
-@converts("FillDiagonal")
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    return pt.fill_diagonal(*inputs)
-
-
-@converts("FillDiagonalOffset")
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    return pt.fill_diagonal_offset(*inputs)
 
 
 @converts("TensorFromScalar")
@@ -251,3 +206,19 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
 @converts("GradClip")
 def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return gradient.grad_clip(inputs[0], op.clip_lower_bound, op.clip_upper_bound)
+
+
+# What is a function of the inputs, with attributes of the op as keywords.
+calls(
+    {
+        "Nonzero": "nonzero",
+        "Choose": "choose mode",
+        "Reshape": "reshape ndim",
+        "Shape": "shape",
+        "ARange": "arange dtype",
+        "Eye": "eye dtype",
+        "AllocDiag": "alloc_diag offset axis1 axis2",
+        "FillDiagonal": "fill_diagonal",
+        "FillDiagonalOffset": "fill_diagonal_offset",
+    }
+)
