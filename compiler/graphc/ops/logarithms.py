@@ -276,6 +276,18 @@ class Logarithms(Expressions[V]):
         where these are smaller, as v and w are both 1 far out above. They are chosen before the difference,
         so that no slope is infinite.
         """
+        (name, xs), (other, ys) = self.algebra.made_by(v), self.algebra.made_by(w)
+        if name == other and name in _COMPLEMENTS:
+            # 1 - f(x) and f(-x) are one for these functions, so the operands are chosen.
+            (x,), (y,), rule = xs, ys, _COMPLEMENTS[name]
+            above = self._made("lt", self.negative(x), y)
+            first, second = (
+                Form(
+                    rule(self, self._made("switch", above, a, self.negative(b))), roots=(x, y), between=(v, w)
+                )
+                for a, b in ((y, x), (x, y))
+            )
+            return first, second
         upper = self._both(self._complement, w, v)
         lower = self._both(self.form, v, w) or self._both(self._one_plus, v, w)
         if not upper or not lower:

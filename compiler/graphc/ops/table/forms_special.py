@@ -141,9 +141,11 @@ def ndtr(b: ScalarBuilder, x: Scalar) -> Scalar:
 
 @forms.in_double
 def log_ndtr(b: ScalarBuilder, x: Scalar) -> Scalar:
-    """SciPy's below -1, log1p(-ndtr(-x)) above."""
+    """log(erfcx(-x / sqrt(2)) / 2) - x^2 / 2 below -1, log1p(-ndtr(-x)) above."""
     above = b.math("log1p", b.neg(ndtr(b, b.neg(x))))
-    return b.select(b.lt(x, b.const(-1, _F64)), b.call("special_d_log_ndtr", x), above)
+    scaled = forms.scaled(b, _erfcx_positive(b, forms.scaled(b, x, -math.sqrt(0.5))), 0.5)
+    below = b.sub(b.math("log", scaled), b.mul(forms.scaled(b, x, 0.5), x))
+    return b.select(b.lt(x, b.const(-1, _F64)), below, above)
 
 
 @forms.wide

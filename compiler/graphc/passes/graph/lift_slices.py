@@ -13,7 +13,7 @@ from graphc.ir.rewrite import Rewriter, tensor_type
 from graphc.ir.scan_view import mark_reread
 from graphc.ir.traits import PARTS
 from graphc.ir.views import INLINED, JOINS, RESHAPES, SAME_ELEMENTS, TAKES_PART, axis_of, bounds_of, reshaped
-from graphc.ir.walk import functions, named_attributes, walk
+from graphc.ir.walk import definition, functions, named_attributes, walk
 from graphc.passes import Pass
 from graphc.passes.graph.insert_checks import elementwise
 from graphc_dialects._mlir import ir
@@ -274,7 +274,7 @@ class Gathering:
         found: set[ir.Operation] = set()
         pending = list(self.takes.values())
         while pending and len(found) < _MOST_OPERATIONS:
-            op = _maker(pending.pop())
+            op = definition(pending.pop())
             if op is None or op in found or op.block != self._block or rule_of(op) is not _ELEMENTWISE_RULE:
                 continue
             shapes = [list(x.type.shape) for x in (*op.results, *op.operands)]
@@ -305,7 +305,7 @@ class Gathering:
     def lift(self, rw: Rewriter, op: ir.Operation) -> ir.Value | None:
         """Work on what a take takes, None where the take stays."""
         source = self.takes.get(op)
-        if source is None or _maker(source) not in self.cone:
+        if source is None or definition(source) not in self.cone:
             return None
         return _reshaped(rw, self._taken(rw, source), op.results[0].type.shape)
 
@@ -317,8 +317,7 @@ class Gathering:
 
     def _take(self, rw: Rewriter, x: ir.Value) -> ir.Value:
         number, shape = math.prod(self._indices.type.shape), list(x.type.shape)
-        element = x.type.element_type
-        op = _maker(x)
+        op, element = definition(x), x.type.element_type
         if op is not None and op in self.cone:
             shape = [number] if self._flat else [*shape[: self._axis], number, *shape[self._axis + 1 :]]
             operands = [self._taken(rw, operand) for operand in op.operands]
@@ -332,12 +331,8 @@ class Gathering:
         return rw.create("graphc.take", [x, indices], tensor_type(shape, element), axis=attribute)
 
 
-def _maker(x: ir.Value) -> ir.Operation | None:
-    return None if isinstance(x.owner, ir.Block) else x.owner.operation
-
-
 def _is_flattened(x: ir.Value) -> bool:
-    op = _maker(x)
+    op = definition(x)
     return op is not None and op.name in RESHAPES and x.type.rank == 1
 
 
@@ -401,8 +396,7 @@ class LiftSlices(Pass):
             return
 
         def lift_take(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
-            kind = kinds.get(op.operation)
-            return None if kind is None else kind.lift(rw, op)
+            return kinds[op.operation].lift(rw, op) if op.operation in kinds else None
 
         rewriter = Rewriter(function, {"graphc.take": [lift_take]})
         rewriter.run()

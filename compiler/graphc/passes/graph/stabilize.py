@@ -129,12 +129,11 @@ class _Values:
         return log_of_softmax(self._rw, self._rw.defs[v])
 
     def log_erfc(self, x: ir.Value) -> ir.Value:
-        """log1p(-erf(x)) for x < 1, log_ndtr(-sqrt(2) x) + log(2) for others."""
+        """log1p(-erf(x)) for x < 1, log(erfcx(x)) - x**2 for others."""
         rw, one, type_ = self._rw, self._rw.scalar_like(1, x), x.type
         limited = rw.create("graphc.minimum", [x, one], type_)
         near = unary(rw, "log1p", unary(rw, "neg", unary(rw, "erf", limited)))
-        scaled = rw.create("graphc.mul", [x, rw.scalar_like(-np.sqrt(2), x)], type_)
-        far = rw.create("graphc.add", [unary(rw, "log_ndtr", scaled), rw.scalar_like(np.log(2), x)], type_)
+        far = rw.create("graphc.sub", [unary(rw, "log", unary(rw, "erfcx", x)), unary(rw, "sqr", x)], type_)
         return self.apply("switch", self.apply("lt", x, one), near, far)
 
     def fixed(self, v: ir.Value) -> ir.Value:
@@ -447,7 +446,7 @@ class Stabilize(Pass):
     |---|---|
     | `exp(x)`, `exp2(x)`, `c ** x`, constants | `x`, `x log(2)`, `x log(c)`, constants |
     | `sigmoid(x)`, `softmax(x)`, `ndtr(x)` | `-softplus(-x)`, `log_softmax(x)`, `log_ndtr(x)` |
-    | `erfc(x)` | for x >= 1 `log_ndtr(-sqrt(2) x) + log(2)` |
+    | `erfc(x)` | for x >= 1 `log(erfcx(x)) - x**2` |
     | `expm1(x)`, `sinh(x)`, `cosh(x)` | `x + log1mexp(-x)`, ... |
     | `iv(v, x)`, `kv(v, x)` and those of orders 0, 1 | `log(ive(v, x)) + abs(x)`, `log(kve(v, x)) - x` |
     | `softplus(x)`, `-log(1 - V)` | `x` and that of V where they underflow |
