@@ -63,6 +63,11 @@ def _add(name: str, signature: str, doc: str) -> None:
 
 
 _add("cholesky", "(n,n)->(n,n)", "Cholesky factor of a symmetric positive definite matrix.")
+_add(
+    "cholesky_pullback",
+    "(n,n),(n,n)->(n,n)",
+    "Cotangent of a symmetric matrix from its lower factor and the cotangent of that.",
+)
 _add("solve_triangular", "(n,n),(n,k)->(n,k)", "Solution of a triangular system.")
 _add("solve", "(n,n),(n,k)->(n,k)", "Solution of a linear system.")
 _add(

@@ -134,6 +134,7 @@ SIMPLER = Stage(
         Step(
             "graphc-linear-systems",
             "no inverses, and one factorization of a matrix; before loops, so that it can leave them",
+            options=lambda request: "device=true" if request.device else "",
         ),
     ),
 )

@@ -19,7 +19,7 @@ from graphc_runtime.record import record
 # module.
 FAMILIES = {
     "linalg.bands": "cholesky_banded cholesky_banded_pullback tridiagonal_factor tridiagonal_solve",
-    "linalg.cholesky": "cholesky",
+    "linalg.cholesky": "cholesky cholesky_pullback",
     "nn": "conv2d conv2d_input conv2d_filters max_pool window_sum window_spread",
     "sorting.counting": "bin_length count_bins sum_bins histogram weighted_histogram",
     "linalg.eigen": "eig sylvester",

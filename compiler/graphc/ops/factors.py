@@ -220,12 +220,14 @@ class Cholesky(_MatrixOp):
         g = conj(g)
         if not self.lower:
             factor, g = adjoint(factor), adjoint(g)
-        lower = tril(mm(adjoint(factor), g))
-        middle = lower - on_diagonal(diagonal(lower) / 2)
+        # `graphc-linear-systems` knows this form, and PyTensor's of it.
+        product = mm(adjoint(factor), g)
+        middle = tril(product) - on_diagonal(diagonal(product) / 2)
         # L^-H middle L^-1
         left = SolveTriangular(True, 2)(factor, middle)
         whole = adjoint(SolveTriangular(True, 2)(factor, adjoint(left)))
-        return [conj(in_triangle((whole + adjoint(whole)) / 2, self.lower))]
+        found = tril(whole + adjoint(whole)) - on_diagonal(real(diagonal(whole)))
+        return [conj(found if self.lower else adjoint(found))]
 
 
 class LUFactor(_MatrixOp):

@@ -155,3 +155,40 @@ def test_wrong_sizes_still_raise():
     f = graphc.function([a, b], linalg.inv(a) @ b)
     with pytest.raises(ValueError):
         f(np.eye(3), np.ones((2, 2)))
+
+
+def by_hand(a, g, n):
+    """The gradient of a lower factor as PyTensor's graphs have it."""
+    factor, mask = linalg.cholesky(a), pt.tri(n, dtype=a.type.dtype)
+
+    def solved(b):
+        return linalg.solve_triangular(factor.T, b, lower=False, b_ndim=2)
+
+    def placed(v):
+        return pt.set_subtensor(pt.zeros(n * n, a.type.dtype)[:: n + 1], v).reshape((n, n))
+
+    product = factor.T @ g
+    w = solved(solved((product * mask - placed(product.flatten()[:: n + 1] / 2)).T).T)
+    return (w + w.T) * mask - placed(w.flatten()[:: n + 1])
+
+
+@pytest.mark.parametrize("n", [1, 5, 16, 17, 70])
+def test_gradients_of_factors_are_one_operation(n):
+    """Own ones and those of PyTensor's form: right where matrices are near singular; triangles that are not
+    read may have anything in them."""
+    rng = np.random.default_rng(n)
+    x = rng.normal(size=(n, n)) * np.logspace(0, -3, n)
+    value, slope = x @ x.T + 1e-9 * np.eye(n), rng.normal(size=(n, n))
+    a, g = pt.matrix("a", shape=(n, n)), pt.matrix("g", shape=(n, n))
+    own = graphc.grad((linalg.cholesky(a) * g).sum(), a)
+    upper = graphc.grad((linalg.cholesky(a, lower=False) * g.T).sum(), a).T
+    outputs = [own, by_hand(a, g, n), upper]
+    f = graphc.function([a, g], outputs)
+    counts = str(f.ir_stages()["graph (optimised)"]).count("graphc.cholesky_pullback")
+    assert counts == 1 or n < 3
+    have = f(value, slope)
+    want = graphc.function([a, g], outputs, mode="reference")(value, slope)
+    for found, expected in zip(have, want, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7 * np.abs(expected).max())
+    spoilt = value + np.triu(np.full((n, n), np.nan), 1), slope + np.triu(np.full((n, n), np.nan), 1)
+    np.testing.assert_allclose(graphc.function([a, g], by_hand(a, g, n))(*spoilt), have[1], rtol=1e-12)

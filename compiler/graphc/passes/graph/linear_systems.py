@@ -6,20 +6,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from graphc.ir.diagnostics import integer
 from graphc.ir.kinds import PRODUCTS
 from graphc.ir.patterns import kind, registrar
 from graphc.ir.rewrite import Rewriter, RuleTable, tensor_type
 from graphc.ir.scan_view import is_scan
-from graphc.ir.views import dimshuffle, order_of, transposed_order
+from graphc.ir.views import (
+    COUNTS,
+    MOVES_AXES,
+    RESHAPES,
+    TAKES_PART,
+    UPDATES_PART,
+    accumulates,
+    dimshuffle,
+    order_of,
+    transposed_order,
+)
 from graphc.ir.walk import functions, is_used_once, walk
 from graphc.passes import Pass
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 RULES: RuleTable = {}
 _rule = registrar(RULES)
 # `assume` of a system.
 _GENERAL, _POSITIVE = 0, 3
+# Comparisons with the operands exchanged.
+_TURNED = {"ge": "le", "eq": "eq"}
 # A batch of smaller matrices is quicker with one factorization for each system.
 _LARGE = 32
 
@@ -226,6 +241,111 @@ def _by_factor(rw: Rewriter, factor: ir.Value, b: ir.Value, lower: bool) -> ir.V
     return _triangular(rw, factor, _triangular(rw, factor, b, lower, first), lower, then)
 
 
+# Gradients of Cholesky factors ------------------------------------------------------------------------------
+
+
+def _by_turned_factor(rw: Rewriter, x: ir.Value) -> tuple[ir.Value, ir.Value] | None:
+    """(L, b) where x is L^-T b, L a lower Cholesky factor, or its transpose; and L and b are matrices."""
+    op = rw.defining(_unswapped(rw, x)[0], "graphc.solve_triangular")
+    found = None if op is None else _factor(rw, op.operands[0])
+    if op is None or found is None or _flag(op, "unit_diagonal") or len(x.type.shape) != 2:
+        return None
+    factor, lower, turned = found
+    is_turned = turned ^ _flag(op, "trans")
+    return (factor, op.operands[1]) if lower and is_turned and _flag(op, "lower") != turned else None
+
+
+def _is_diagonal(rw: Rewriter, op: ir.Operation | None, n: int) -> bool:
+    """True if the last operands of a slice say that it is the diagonal of n rows in a flat matrix."""
+    return op is not None and [rw.constant(v) for v in list(op.operands)[-3:]] == [0, n, n + 1]
+
+
+def _compares_rows(rw: Rewriter, x: ir.Value, name: str, n: int) -> bool:
+    """True if x has whether the number of a row is `name` ("ge", "eq") that of a column, of n, or 1 and 0."""
+    literal, cast = rw.constant(x), rw.defining(x, "graphc.cast")
+    if literal is not None:
+        return np.array_equal(literal, np.tri(n) if name == "ge" else np.eye(n))
+    op = rw.defs.get(x if cast is None else cast.operands[0])
+    if x.type.shape != [n, n] or op is None or op.name not in (f"graphc.{name}", f"graphc.{_TURNED[name]}"):
+        return False
+    axes = [_counted_axis(rw, v) for v in op.operands]
+    return axes == ([0, 1] if op.name == "graphc.ge" else [1, 0]) or (name == "eq" and axes == [0, 1])
+
+
+def _counted_axis(rw: Rewriter, x: ir.Value) -> int | None:
+    """The axis along which a row or column counts from 0."""
+    axis, n, view = int(x.type.shape[1] != 1), max(x.type.shape), rw.defined_by(x, MOVES_AXES)
+    if (literal := rw.constant(x)) is not None:
+        return axis if np.array_equal(np.ravel(literal), np.arange(n)) else None
+    count = None if view is None else rw.defined_by(view.operands[0], COUNTS)
+    return axis if count is not None and [rw.splat(v) for v in list(count.operands)[:2]] == [0, 1] else None
+
+
+def _on_diagonal(rw: Rewriter, x: ir.Value, n: int) -> ir.Value | None:
+    """The values of a diagonal matrix of n rows."""
+    flat = rw.defined_by(x, RESHAPES)
+    put = None if flat is None else rw.defined_by(flat.operands[0], UPDATES_PART)
+    if put is not None:
+        fits = _is_diagonal(rw, put, n) and not accumulates(put) and rw.splat(put.operands[0]) == 0
+        return put.operands[1] if fits else None
+    product = rw.defining(x, "graphc.mul")
+    spread = None if product is None else rw.defined_by(product.operands[0], MOVES_AXES)
+    if product is None or spread is None or order_of(spread) != [0, -1]:
+        return None
+    return spread.operands[0] if _compares_rows(rw, product.operands[1], "eq", n) else None
+
+
+def _triangle(rw: Rewriter, op: ir.Operation | None) -> tuple[ir.Value, ir.Value, float] | None:
+    """(x, y, c) of ``tril(x) - diag(c * diagonal(y))``, matrices of known sizes."""
+    if op is None or op.name != "graphc.sub" or len(op.results[0].type.shape) != 2:
+        return None
+    n, part = op.results[0].type.shape[0], rw.defs.get(op.operands[0])
+    values = _on_diagonal(rw, op.operands[1], n) if n > 0 else None
+    if values is None or part is None or part.name not in ("graphc.mul", "graphc.switch"):
+        return None
+    x, mask = list(part.operands)[:2]
+    if part.name == "graphc.switch":
+        x, mask = mask, x
+        if rw.splat(part.operands[2]) != 0:
+            return None
+    scaled, factor = rw.defining(values, "graphc.mul"), 1.0
+    if scaled is not None:
+        values, factor = scaled.operands[0], rw.splat(scaled.operands[1])
+    read = rw.defined_by(values, TAKES_PART)
+    if (
+        read is None
+        or factor is None
+        or not (_is_diagonal(rw, read, n) and _compares_rows(rw, mask, "ge", n))
+    ):
+        return None
+    flat = rw.defined_by(read.operands[0], RESHAPES)
+    y = x if flat is None else flat.operands[0]
+    return (x, y, float(factor)) if flat is not None and x.type.shape == y.type.shape == [n, n] else None
+
+
+@_rule("sub")
+def pullback_of_factor(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """tril(W + W.T) - diag(W), W = L^-T (tril(P) - diag(P) / 2) L^-1, P = L.T @ G, L a Cholesky factor."""
+    whole = _triangle(rw, op) if kind(rw, op.results[0]) == "f" else None
+    outer = None if whole is None or whole[2] != 1 else _by_turned_factor(rw, whole[1])
+    inner = None if outer is None else _by_turned_factor(rw, outer[1])
+    if whole is None or outer is None or inner is None or outer[0] != inner[0]:
+        return None
+    half = _triangle(rw, rw.defs.get(_unswapped(rw, inner[1])[0]))
+    product = None if half is None else rw.defined_by(half[0], PRODUCTS)
+    both = rw.defining(whole[0], "graphc.add")
+    if half is None or product is None or both is None or half[0] != half[1] or half[2] != 0.5:
+        return None
+    factor, g = outer[0], product.operands[1]
+    (a, turn_a), (b, turn_b) = (_unswapped(rw, v) for v in both.operands)
+    left, turned = _unswapped(rw, product.operands[0])
+    w = _unswapped(rw, whole[1])[0]
+    if a != w or b != w or turn_a == turn_b or left != factor or turned == _flag(product, "transpose_a"):
+        return None
+    g = _swapped(rw, g) if _flag(product, "transpose_b") else g
+    return rw.create("graphc.cholesky_pullback", [factor, g], factor.type)
+
+
 # Factorizations that serve several systems ------------------------------------------------------------------
 
 
@@ -319,16 +439,20 @@ def _cholesky(rw: Rewriter, op: ir.Operation) -> ir.Value:
     return rw.create("graphc.cholesky", [a], a.type, lower=op.attributes["lower"], check=_i64(1))
 
 
-def rules(operations: Sequence[ir.Operation]) -> RuleTable:
-    """The rules for a function with these operations."""
+def rules(operations: Sequence[ir.Operation], device: bool = False) -> RuleTable:
+    """The rules for a function with these operations; devices have no kernel of the pullback of a factor."""
     shared = _Shared(operations)
 
     def system_with_shared_factors(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
         return shared.system_with_shared_factors(rw, op)
 
-    return {**RULES, "graphc.solve": [*RULES["graphc.solve"], system_with_shared_factors]}
+    table = {**RULES, "graphc.solve": [*RULES["graphc.solve"], system_with_shared_factors]}
+    if device:
+        table.pop("graphc.sub")
+    return table
 
 
+@record()
 class LinearSystems(Pass):
     """Replaces inverses and determinants by what is cheaper or more accurate, and shares factorizations.
 
@@ -341,6 +465,7 @@ class LinearSystems(Pass):
     | `solve(L, b)`, L a Cholesky factor or its transpose | `solve_triangular(L, b)` | no factorization |
     | `solve(L @ L.T, b)`, L a Cholesky factor | two triangular systems | no factorization |
     | `cholesky(L @ L.T)`, L a Cholesky factor | `L` | no work |
+    | the gradient of a Cholesky factor, in PyTensor's form | `cholesky_pullback` | a fifth of the work |
     | several `solve(A, ...)` | one `lu_factor(A)`, and triangular systems | one factorization |
     | several positive definite `solve(A, ...)` | one `cholesky(A)`, and triangular systems | the same |
     | `solve(A, b)` in a loop that does not change A | `lu_factor(A)`, which leaves the loop | the same |
@@ -350,20 +475,24 @@ class LinearSystems(Pass):
     so that a value and its gradient share one factorization. Batches share factors only where the matrices
     are known to be large: for small ones, several passes over them cost more than a second factorization.
 
-    `L @ L.T` is recognised for real matrices. `LinAlgError` is raised for the same matrices, but for
-    `inv(inv(A))`. Rounding differs in the last places.
+    `L @ L.T` is recognised for real matrices, the gradient for those of known sizes. `LinAlgError` is raised
+    for the same matrices, but for `inv(inv(A))`. Rounding differs in the last places.
 
-    Source: PyTensor's `tensor/rewriting/linalg`.
+    Options:
+        device: gradients of factors stay as they are, of operations that devices have kernels of.
+
+    Source: PyTensor's `tensor/rewriting/linalg`; I. Murray, "Differentiation of the Cholesky decomposition".
     """
 
     stage = "graph"
+    device: bool = False
 
     def run(self, module: ir.Module) -> None:
         for function in functions(module):
             operations = list(walk(function))
             if not any(op.name in _TRIGGERS for op in operations):
                 continue
-            rewriter = Rewriter(function, rules(operations))
+            rewriter = Rewriter(function, rules(operations, self.device))
             rewriter.run()
             self.count_all(rewriter.counts)
 
