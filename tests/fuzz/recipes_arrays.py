@@ -257,6 +257,18 @@ def slice_of_update(b: Builder) -> None:
     b.add(b.pick([f"{p}[{cut}:]", f"{p}[:{cut}]", f"{p}[::2]", f"{p}[::-1]"]), "slice_of_update")
 
 
+@recipe(1)
+def sum_with_updated_zeros(b: Builder) -> None:
+    """A part that was put into zeros is added, to more than it was put into where a size is 1."""
+    x = b.operand(lambda v: v.ndim > 0 and v.dtype.kind == "f" and v.shape[0] > 0)
+    shape = tuple(b.pick([n, 1]) for n in b.shape(x))
+    zeros, kind, y = f"zeros({shape}, dtype='{b.dtype(x)}')", b.pick(["set", "inc"]), f"{x}.sum()"
+    terms = [x, f"pt.{kind}_subtensor(pt.{zeros}[0], {y})"]
+    numpy = [x, f"_put(np.{zeros}, np.s_[0], {y}, '{kind}')"]
+    order = b.pick([slice(None), slice(None, None, -1)])
+    b.add(" + ".join(terms[order]), "sum_with_updated_zeros", numpy=" + ".join(numpy[order]))
+
+
 # Sizes ----------------------------------------------------------------------------------------------
 
 
