@@ -69,7 +69,12 @@ def _gradient(name: str, row: Row) -> bool | tuple[int, ...]:
 
 case = Family("elementwise", sizes=SIZES)
 _DONE = {"second", "switch", "identity"}
-_NAMES = [(name, getattr(pt, name)) for name in pt.math.__all__ if isinstance(getattr(pt, name), Elementwise)]
+# A row's first name is that of its case: NumPy's, by which JAX's function is found, too.
+_NAMES = [
+    (name, getattr(pt, name))
+    for name in sorted(pt.math.__all__, key=lambda name: not hasattr(np, name))
+    if isinstance(getattr(pt, name), Elementwise)
+]
 _SPECIAL = [
     (f"special.{name}", getattr(special_functions, name))
     for name in special_functions.__all__
