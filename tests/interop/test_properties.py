@@ -67,7 +67,9 @@ def _classes(base: type) -> Iterator[type]:
 
 
 def _sources(rule: Any, known: set[Any]) -> str:
-    """The text of a rule and of the functions beside it that it is made of."""
+    """The text of a rule, of the functions beside it that it is made of, and of attributes listed for it."""
+    if isinstance(rule, list):
+        return " ".join(rule)
     if not isinstance(rule, types.FunctionType) or rule in known:
         return ""
     known.add(rule)
