@@ -367,3 +367,30 @@ def test_tables_of_nested_loops() -> None:
     assert f(*words) == 3
     (copied,) = [line for line in f.ir_stages()["tensor"].splitlines() if "memref.copy" in line]
     assert copied.endswith("to memref<i64>")
+
+
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("shape", [(3, 1), (1, 3), (1, 3, 1), (3,)])
+def test_rows_that_drop_axes_of_one_element(shape: tuple[int, ...], nested: bool) -> None:
+    """An initial value, or the last row of an inner loop, whose memory has more axes than the state."""
+    x, r = pt.tensor("x", dtype="float64", shape=shape), pt.vector("r")
+
+    def step(t, r, h):
+        h = pt.inc_subtensor(h[t : t + 2], r * r)
+        if not nested:
+            return h
+        column = h.dimshuffle(0, "x")
+        inner = scan(
+            lambda k, c: pt.set_subtensor(c[k], c[k] * 2),
+            sequences=[pt.arange(2)], outputs_info=[column], return_updates=False,
+        )  # fmt: skip
+        return inner[-1][:, 0]
+
+    initials = [pt.exp(x).ravel(), pt.exp(x).dimshuffle([axis for axis, n in enumerate(shape) if n != 1])]
+    rows = [
+        scan(step, sequences=[pt.arange(2), r], outputs_info=[h], return_updates=False)[-1] for h in initials
+    ]
+    values = [np.arange(3.0).reshape(shape), np.array([1.0, 3.0])]
+    expected = graphc.function([x, r], rows, mode="reference")(*values)
+    np.testing.assert_allclose(graphc.function([x, r], rows)(*values), expected, rtol=1e-14)
+    np.testing.assert_allclose(graphc.function([x, r], rows[1])(*values), expected[1], rtol=1e-14)

@@ -24,7 +24,7 @@ from graphc.ir import build
 from graphc.ir.kinds import static_shape
 from graphc.ir.scan_view import ScanView, is_trace, name_of, new_rows_of, retention, scans, taps_of, writes_of
 from graphc.ir.views import INLINED, RENAMES, TAKES_ROW, UPDATES, order_of, stacked_order
-from graphc.ir.walk import is_defined_in, within
+from graphc.ir.walk import definition, is_defined_in, within
 from graphc.lowering.generic import is_one_element
 from graphc.lowering.memory.destinations import Destination, is_fill
 from graphc.lowering.memory.units import Unit, Units
@@ -134,16 +134,16 @@ class UpdatedStates:
         if order_of(op) != list(range(1, rank + 1)) or not is_defined_in(op.operands[0], view.block):
             return None
         trace = op.operands[0].owner.operation
-        if not is_trace(trace):
+        # An order does not tell of further axes, of size 1, that it drops.
+        if not is_trace(trace) or len(op.operands[0].type.shape) != rank + 1:
             return None
         loop = ScanView(trace.operands[0].owner)
         inner = self._states.get((loop.op.results[0], name_of(trace)))
         if inner is None or inner.around is not None:
             return None
         stack = loop.carries()[name_of(trace)].operands[0]
-        if not is_defined_in(stack, view.block) or order_of(stack.owner) != stacked_order(rank):
-            return None
-        return loop.op, stack.owner.operands[0]
+        row = _unstacked(stack)
+        return (loop.op, row) if is_defined_in(stack, view.block) and row != stack else None
 
     def _inner(self, update: ir.Operation, state: UpdatedState) -> Iterator[UpdatedState]:
         """The states of a loop that is an update of a state, which has its memory."""
@@ -352,7 +352,6 @@ class UpdatedRows(Rows):
 
 def _unstacked(initial: ir.Value) -> ir.Value:
     """The row that a stack of one row was made of, or the stack."""
-    owner = initial.owner
-    rank = len(initial.type.shape) - 1
-    is_stack = not isinstance(owner, ir.Block) and order_of(owner) == stacked_order(rank)
-    return owner.operands[0] if is_stack else initial
+    owner, rank = definition(initial), len(initial.type.shape) - 1
+    row = owner.operands[0] if owner is not None and order_of(owner) == stacked_order(rank) else initial
+    return row if len(row.type.shape) == rank else initial

@@ -292,7 +292,8 @@ def _on_diagonal(rw: Rewriter, x: ir.Value, n: int) -> ir.Value | None:
     spread = None if product is None else rw.defined_by(product.operands[0], MOVES_AXES)
     if product is None or spread is None or order_of(spread) != [0, -1]:
         return None
-    return spread.operands[0] if _compares_rows(rw, product.operands[1], "eq", n) else None
+    (values,) = spread.operands
+    return values if values.type.rank == 1 and _compares_rows(rw, product.operands[1], "eq", n) else None
 
 
 def _triangle(rw: Rewriter, op: ir.Operation | None) -> tuple[ir.Value, ir.Value, float] | None:
