@@ -266,8 +266,8 @@ MIXTURES = (
 
 def slopes_of_pairs(v):
     """Slopes of the sum of ``logaddexp(v[:-1], v[-1])`` by NumPy."""
-    weights = 1 / (1 + np.exp(np.minimum(v[-1] - v[:-1], 700)))
-    return np.append(weights, (1 - weights).sum())
+    first, last = (1 / (1 + np.exp(np.minimum(sign * (v[-1] - v[:-1]), 700))) for sign in (1, -1))
+    return np.append(first, last.sum())
 
 
 @recipe(1.5)
