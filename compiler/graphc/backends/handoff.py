@@ -5,7 +5,7 @@ Textual IR of the newer version is valid for the older one except for some spell
 older version does not know (hints that it derives itself), and floating-point literals, which the newer
 version writes as `+inf`, `-qnan`, `f0x3DFCD6EA` or, for float and half, as decimals that are only correctly
 rounded. They become the older version's hexadecimal literals, bit for bit. Masked accesses of memory have
-their alignment as an operand before LLVM 22, and the begin of a lifetime has a size; LLVM 22 reads these
+their alignment as an operand before LLVM 22, and the beginning of a lifetime has a size; LLVM 22 reads these
 forms, too: the newer ones end the process of an older version.
 """
 

@@ -268,10 +268,9 @@ class _Program:
 
     def _is_whole(self, value: ir.Value) -> bool:
         """True if an array is an argument of the function, or what was allocated for it."""
-        made = definition(seen_through(value, ("memref.cast",)))
-        if made is None:
-            return bool(seen_through(value, ("memref.cast",)).owner == self._block)
-        return made.name in ("memref.alloc", "func.call")
+        source = seen_through(value, ("memref.cast",))
+        made = definition(source, "memref.alloc", "func.call")
+        return made is not None or bool(source.owner == self._block)
 
     def _reinterpret(self, op: ir.Operation) -> None:
         counts = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))

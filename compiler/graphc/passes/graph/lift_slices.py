@@ -250,19 +250,17 @@ class Gathering:
 
     def __init__(self, op: ir.Operation) -> None:
         self._indices, self._axis = op.operands[1], axis_of(op)
-        source = op.operands[0]
-        self._flat = _is_flattened(source)
-        self._shape = list((source.owner.operands[0] if self._flat else source).type.shape)
+        source, self._flat = _read_by(op)
+        self._shape = list(source.type.shape)
         self._block = op.operation.block
         self._built: dict[ir.Value, ir.Value] = {}
         self.takes: dict[ir.Operation, ir.Value] = {}
         for user in _users(self._indices):
-            if user.name == op.name and user.block == self._block and axis_of(user) == self._axis:
-                source = user.operands[0]
-                if self._flat:
-                    source = source.owner.operands[0] if _is_flattened(source) else self._indices
-                if user.operands[1] == self._indices and list(source.type.shape) == self._shape:
-                    self.takes[user] = source
+            if user.name != op.name or user.operands[1] != self._indices or axis_of(user) != self._axis:
+                continue
+            source, flat = _read_by(user)
+            if user.block == self._block and flat == self._flat and list(source.type.shape) == self._shape:
+                self.takes[user] = source
         self.cone = self._owned(self._collect()) if self._pays() else set()
 
     def _pays(self) -> bool:
@@ -331,9 +329,13 @@ class Gathering:
         return rw.create("graphc.take", [x, indices], tensor_type(shape, element), axis=attribute)
 
 
-def _is_flattened(x: ir.Value) -> bool:
-    op = definition(x)
-    return op is not None and op.name in RESHAPES and x.type.rank == 1
+def _read_by(take: ir.Operation) -> tuple[ir.Value, bool]:
+    """The tensor that a take reads, behind a reshape to one axis; and whether there is that reshape."""
+    x = take.operands[0]
+    view = definition(x)
+    if view is None or view.name not in RESHAPES or x.type.rank != 1:
+        return x, False
+    return view.operands[0], True
 
 
 def _reshaped(rw: Rewriter, x: ir.Value, shape: Sequence[int]) -> ir.Value:
