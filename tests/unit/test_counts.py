@@ -26,7 +26,7 @@ INDEX_ARITHMETIC = re.compile(r'"(?:addi|subi|muli)"')
 
 # The most there may be, and the room below it for what others are about to land.
 MOST = {
-    "files of the compiler": (565, 10),
+    "files of the compiler": (561, 10),
     "files of the compiler under 40 lines": (29, 5),
     "files in one folder of the compiler": (30, 2),
     "lines of code of the compiler": (83091, 1500),

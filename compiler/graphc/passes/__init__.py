@@ -6,6 +6,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import inspect
+import re
 import typing
 from collections.abc import Mapping
 from dataclasses import field, fields
@@ -22,6 +23,12 @@ Stage = Literal["graph", "tensor", "buffer", "llvm"]
 STAGES: tuple[Stage, ...] = ("graph", "tensor", "buffer", "llvm")
 _PREFIX = "graphc-"
 
+# Passes of one idea, which share the file of one of them: others by that file.
+_TOGETHER: dict[str, tuple[str, ...]] = {
+    "gpu_library": ("gpu_factor",),
+    "gpu_numbers": ("gpu_constants", "gpu_functions", "gpu_loops"),
+}
+
 # Of each option the attribute, the name and the default; by pass.
 _OPTIONS: dict[type, list[tuple[str, str, object]]] = {}
 
@@ -30,8 +37,9 @@ _OPTIONS: dict[type, list[tuple[str, str, object]]] = {}
 class Pass:
     """Base of all passes.
 
-    A subclass is a dataclass in a file of its own in a folder of `graphc.passes`. The file name with hyphens
-    is its flag, its fields are its options, its docstring is its documentation.
+    A subclass is a dataclass in a file of that name in a folder of `graphc.passes`, or in one with others of
+    its kind (`_TOGETHER`). The class's name with hyphens is its flag, its fields are its options, its
+    docstring is its documentation.
 
     Attributes:
         stage: which IR it takes and leaves: graph, tensor, buffer or llvm (see
@@ -61,7 +69,7 @@ class Pass:
     @classmethod
     def flag(cls) -> str:
         """Its name in pipelines and, after `--`, on the command line: `graphc-constant-folding`."""
-        return flag_of(cls.__module__.rpartition(".")[2])
+        return flag_of(re.sub(r"\B([A-Z])", r"_\1", cls.__name__).lower())
 
     @classmethod
     def options(cls) -> dict[str, Any]:
@@ -131,6 +139,7 @@ def flag_of(module_name: str) -> str:
 def discover() -> dict[str, str]:
     """Flag to module name of every pass. Only lists files: no pass is imported."""
     names = {name.rpartition(".")[2]: name for name in modules_below("graphc.passes") if _may_hold_pass(name)}
+    names |= {other: names[name] for name, others in _TOGETHER.items() for other in others}
     return {flag_of(name): names[name] for name in sorted(names)}
 
 
@@ -156,8 +165,11 @@ def find(flag: str) -> type[Pass]:
     classes = [
         item
         for item in vars(module).values()
-        if inspect.isclass(item) and issubclass(item, Pass) and item.__module__ == module.__name__
+        if inspect.isclass(item)
+        and issubclass(item, Pass)
+        and item.__module__ == module.__name__
+        and item.flag() == flag
     ]
     if len(classes) != 1:
-        raise ValueError(f"{name} must define exactly one Pass, but defines {len(classes)}")
+        raise ValueError(f"{name} must define one Pass of that name, but defines {len(classes)}")
     return classes[0]

@@ -4,7 +4,7 @@
 They are written in the notation of devices (`passes/gpu/_notation.py`), which they get as `of`: `of.share`
 and `of.cells` give each thread its part of a range or of a matrix, all threads go through `of.span`, and what
 one has written the others read after `of.barrier`. A matrix is what has elements `a[i, j]`, in shared memory
-or that of the device; `passes/gpu/gpu_factor.py` chooses, fills and launches.
+or that of the device; `passes/gpu/gpu_library.py` chooses, fills and launches.
 
 Source: G. Golub and C. Van Loan, "Matrix Computations", outer product Cholesky, column-oriented substitution,
 Gaussian elimination with partial pivoting.

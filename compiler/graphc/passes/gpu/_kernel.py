@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from graphc.ir import build
+from graphc.ir.helpers import callee_of
 from graphc.ir.value import as_index, number, parts_of, smaller
-from graphc.ir.walk import blocks_of, copied, definition, inputs_of, use_instead
+from graphc.ir.walk import blocks_of, copied, definition, inputs_of, symbol_of, use_instead, walk
 from graphc.lowering.carried import span
 from graphc.passes.gpu._notation import global_position
-from graphc.passes.gpu.gpu_functions import declare_callees
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
@@ -214,7 +214,12 @@ class Kernel:
             if op not in self._shared:
                 op.move_before(end)
         use_instead(function, new)
-        declare_callees(kernels, function)
+        calls = {callee_of(op) for op in walk(function) if op.name == "func.call"}
+        missing = calls - {symbol_of(op.operation) for op in kernels.operations}
+        for op in module_of(self._anchor).regions[0].blocks[0].operations if missing else ():
+            if op.operation.name == "func.func" and symbol_of(op.operation) in missing:
+                with ir.InsertionPoint.at_block_begin(kernels):
+                    op.operation.clone()
 
 
 def _is_constant(value: ir.Value) -> bool:

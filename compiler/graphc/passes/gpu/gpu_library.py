@@ -1,31 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Factors and systems of large matrices by the vendor's libraries, where these are there in a call."""
+"""Factors and systems of batches of matrices, by a block of threads for each or by the vendor's libraries;
+what else these compute.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+
+import numpy as np
 
 from graphc.ir import build
 from graphc.ir.helpers import callee_of
-from graphc.ir.value import all_of, as_index, literal
+from graphc.ir.value import all_of, as_index, larger, literal, smaller
 from graphc.ir.walk import functions, walk
 from graphc.library.helpers import LibraryAsked, LibraryFound
+from graphc.library.linalg import by_block
 from graphc.library.linalg.solve import GENERAL, POSITIVE
 from graphc.library.linalg.symmetric import NO_CONVERGENCE
 from graphc.lowering.calls import call, product, write_to
-from graphc.lowering.carried import either
+from graphc.lowering.carried import carry, either, span
+from graphc.lowering.complex_functions import Real
 from graphc.lowering.partial_reductions import nest, position
 from graphc.lowering.random import BUFFERS, LIBRARY, OPERATION
+from graphc.lowering.scalar_builder import Scalar, ScalarBuilder
 from graphc.passes import Pass
 from graphc.passes.buffer.kernel_pointers import is_proven_contiguous
+from graphc.passes.gpu import _notation
 from graphc.passes.gpu._host import LibraryCall, calls_of
-from graphc.passes.gpu._kernel import H200, allocate
-from graphc.passes.gpu.gpu_factor import NOT_POSITIVE, SMALL, is_checked, largest_of
+from graphc.passes.gpu._kernel import GRID, H200, Kernel, allocate, blocks_for
+from graphc.passes.gpu._notation import WARP, barrier, block_id, cells, grid_dim, on_first_thread, split, true
 from graphc.passes.gpu.gpu_placement import TRANSFORMS
 from graphc_dialects._mlir import ir
 from graphc_dialects.signatures import SIGNATURES
 from graphc_runtime.record import record
 
+# Sides of matrices that one warp works on in shared memory, and threads of larger ones.
+SMALL, _THREADS = WARP, 256
 _NAN = float("nan")
 
 
@@ -35,7 +46,7 @@ class Batch:
     Args:
         op: the call.
         source: buffer that has the matrices, or other arrays.
-        core: how many dimensions these have.
+        core: how many dimensions these have; those of an array are numbered from 0 after the batch's.
     """
 
     def __init__(self, op: ir.Operation, source: ir.Value, core: int = 2) -> None:
@@ -55,39 +66,23 @@ class Batch:
         inputs: Sequence[tuple[ir.Value, Sequence[int]]],
         body: Callable[[list[ir.Value]], ir.Value],
     ) -> None:
-        """Computes each element of an array.
-
-        Args:
-            target: the array; its dimensions after those of the batch are numbered from 0.
-            inputs: arrays, each with the numbers of its dimensions after those of the batch.
-            body: gives the element, of those of the inputs; `at` says where it is.
-        """
-        batch = len(self.sizes)
-        rank = ir.MemRefType(target.type).rank
-        before = list(range(batch))
-        operands = [(x, [*before, *(batch + axis for axis in axes)]) for x, axes in inputs]
+        """Computes each element of an array, of those of others with their dimensions; `at` says where."""
+        batch, rank = len(self.sizes), ir.MemRefType(target.type).rank
+        operands = [(x, [*range(batch), *(batch + axis for axis in axes)]) for x, axes in inputs]
         nest(operands, [(target, range(rank))], [False] * rank, lambda given: [body(given[:-1])])
 
     def at(self, axis: int) -> ir.Value:
-        """Place of an element along a dimension after those of the batch, in a body."""
+        """Place of an element along a dimension, in a body."""
         return position(len(self.sizes) + axis)
-
-    def whole(self, source: ir.Value) -> ir.Value:
-        """An array with its elements side by side: itself, or a copy."""
-        return source if is_proven_contiguous(source) else self.copy(source)
 
     def copy(self, source: ir.Value, *, across: bool = False) -> ir.Value:
         """A copy of an array, its elements side by side; of square matrices, with `across`, by columns, as
-        libraries read them.
+        libraries read them: our lower triangle is the library's then.
         """
         sizes = [self.rows] * 2 if across else build.dims(source)[len(self.sizes) :]
         made = self.array(*sizes)
         self.fill(made, [(source, (1, 0) if across else range(len(sizes)))], lambda given: given[0])
         return made
-
-    def triangle(self, source: ir.Value, *, lower: bool) -> ir.Value:
-        """A copy of square matrices whose lower or upper triangle is the library's lower one."""
-        return self.copy(source, across=lower)
 
     def combined(
         self,
@@ -99,23 +94,19 @@ class Batch:
         """Writes what the terms of each matrix come to."""
         build.fill_buffer(first, target)
         axes = list(range(len(self.sizes)))
-        nest(
-            [(terms, [*axes, len(axes)])],
-            [(target, axes)],
-            [*(False for _ in axes), True],
-            lambda both: [combine(both[1], both[0])],
-        )
+        reduced = [*(False for _ in axes), True]
+        nest([(terms, [*axes, len(axes)])], [(target, axes)], reduced, lambda x: [combine(x[1], x[0])])
 
     def status(self, infos: ir.Value, error: int) -> ir.Value:
         """0, or the number of an error if a library has found something wrong with a matrix."""
         wrong = self.array(kind=ir.IntegerType.get_signless(64))
         code = build.const_i64(error)
-        self.fill(wrong, [(infos, [])], lambda given: build.select(is_fine(given[0]), 0, code))
-        return largest_of(wrong)
+        self.fill(wrong, [(infos, [])], lambda given: build.select(given[0].equals(0), 0, code))
+        return _largest_of(wrong)
 
-    def infos(self) -> ir.Value:
-        """Statuses of the library, one for each matrix: 0 if it is fine."""
-        return self.array(kind=ir.IntegerType.get_signless(32))
+    def words(self, *sizes: ir.Value) -> ir.Value:
+        """Words of the library for each matrix, such as a status: 0 if it is fine."""
+        return self.array(*sizes, kind=ir.IntegerType.get_signless(32))
 
     def ask(
         self,
@@ -125,36 +116,159 @@ class Batch:
         count: ir.Value | None = None,
     ) -> None:
         """Asks a library, of each array of the batch; see `graphc_runtime.cuda.libraries.ROUTINES`."""
-        given = [write_to(array) for array in arrays]
-        given += [as_index(x) for x in numbers]
+        given = [*map(write_to, arrays), *map(as_index, numbers)]
         call(self._op, LibraryAsked(routine), [*given, self.count if count is None else count])
 
 
-def is_fine(info: ir.Value) -> ir.Value:
-    """True if a library has found nothing wrong with a matrix."""
-    return info.equals(0)
+def _largest_of(numbers: ir.Value) -> ir.Value:
+    """The largest of an array of numbers, on the host; 0 if there are none."""
+    kind, rank = ir.MemRefType(numbers.type).element_type, ir.MemRefType(numbers.type).rank
+    if not rank:
+        return numbers[()]
+    found = allocate([], kind)
+    build.fill_buffer(literal(0, kind), found)
+    nest([(numbers, range(rank))], [(found, [])], [True] * rank, lambda both: [larger(*both)])
+    return found[()]
 
 
-# -- what is asked for --------------------------------------------------------------------------------------
+class Matrix:
+    """A matrix in memory, whose elements are `matrix[i, j]`.
+
+    Numbers are those of a `ScalarBuilder`, which lets a product and a sum be rounded once.
+
+    Args:
+        buffer: of a real element type.
+        dtype: of its numbers.
+        before: the indices before its own.
+    """
+
+    def __init__(self, buffer: ir.Value, dtype: np.dtype, before: Sequence[ir.Value] = ()) -> None:
+        self._buffer, self._before, self._dtype = buffer, before, dtype
+
+    def __getitem__(self, place: tuple[ir.Value, ir.Value]) -> Real:
+        return self.number(self._buffer[(*self._before, *place)])
+
+    def number(self, value: ir.Value | float) -> Real:
+        """A number of the matrix's dtype, or a constant."""
+        b, dtype = ScalarBuilder(ir), self._dtype
+        return Real(b, Scalar(value, dtype) if isinstance(value, ir.Value) else b.const(value, dtype))
+
+    def __setitem__(self, place: tuple[ir.Value, ir.Value], number: Real | ir.Value) -> None:
+        value = number.value if isinstance(number, Real) else number
+        self._buffer[(*self._before, *place)] = value
+
+
+def _in_triangle(i: ir.Value, j: ir.Value, lower: bool) -> tuple[ir.Value, ir.Value]:
+    """Place of an element of a symmetric matrix in the triangle that is said."""
+    high, low = larger(i, j), smaller(i, j)
+    return (high, low) if lower else (low, high)
+
+
+# -- factors and systems ------------------------------------------------------------------------------------
 
 
 class Work:
-    """Work of libraries for a call.
+    """A call for factors or systems of a batch of matrices, which is the first buffer's.
 
-    Args:
-        op: the call, whose results and flags are written.
+    There are two kernels: one warp has a matrix with sides up to 32, in shared memory; a block has a larger
+    one, in memory of the device. The sizes say which of them is launched. Or a library is asked.
     """
 
     libraries: Sequence[str] = ("cusolver",)
     # That a matrix is singular, by its number among the errors of the library's kernel.
     error = 1
+    # The most columns of the memory to work in for small matrices.
+    columns = SMALL
     # Whether the second operand has right sides, of which there may be none.
     has_right_sides = False
 
-    def __init__(self, op: LibraryCall) -> None:
-        self.op, self.batch = op, Batch(op.op, op.buffers[0])
-        self.source, self.result = op.buffers[0], op.buffers[len(op.kernel.types) - 1]
-        self.n = self.batch.rows
+    def __init__(self, of: LibraryCall) -> None:
+        self.op, self.name, self._dtype = of, of.kernel.name, of.dtypes[0]
+        self._buffers = of.buffers[: len(of.kernel.types)]
+        self.source, self.result = self._buffers[0], self._buffers[-1]
+
+    def _is(self, name: str) -> bool:
+        """One of the call's flags."""
+        return bool(self.op.attribute(name))
+
+    @property
+    def is_checked(self) -> bool:
+        """True if a matrix that has no factor, or is singular, is an error."""
+        if self.name in ("det", "slogdet"):
+            return False
+        return self.op.kernel.may_fail and not (
+            "unit_diagonal" in self.op.kernel.keywords and self._is("unit_diagonal")
+        )
+
+    # -- kernels -------------------------------------------------------------------------------------------
+
+    @property
+    def sides(self) -> tuple[ir.Value, ir.Value]:
+        """Rows and columns of the memory to work in, at the insertion point: the right sides are beside the
+        matrix.
+        """
+        *_, n, k = build.dims(self._buffers[1])
+        return n, n + k
+
+    def write(self, indices: list[ir.Value], work: Matrix) -> ir.Value:
+        """Writes what the threads of a block do with a matrix.
+
+        Args:
+            indices: of the matrix in the batch.
+            work: memory to work in.
+
+        Returns:
+            True if the matrix is fine; all threads have the same answer.
+        """
+        raise NotImplementedError
+
+    def _matrices(self, indices: list[ir.Value]) -> list[Matrix]:
+        """Operands and results of the call, of a place in the batch."""
+        return [Matrix(x, self._dtype, indices) for x in self._buffers]
+
+    def in_kernels(self) -> None:
+        """The kernels and their launches; what used the call's status reads that of all matrices."""
+        op, kind = self.op.op, ir.MemRefType(self.source.type).element_type
+        small = Kernel(op, f"{self.name}_small")
+        with small.host():
+            *sizes, _, _ = build.dims(self.source)
+            count = product(sizes)
+            rows, wide = self.sides
+            is_small = (rows <= SMALL) & (wide <= self.columns)
+            memory = allocate([build.select(is_small, 0, count), rows, wide], kind)
+            word = ir.IntegerType.get_signless(64)
+            status = allocate([count], word) if self.is_checked else None
+            threads = larger(blocks_for(rows, WARP, _THREADS // WARP), 1) * WARP
+        large = Kernel(op, self.name)
+        # One element more in a row: threads that read a column do not meet in one bank.
+        shared = small.shared([SMALL, self.columns + 1], kind)
+        for kernel in (small, large):
+            with kernel.body(), span(count, block_id(), grid_dim()) as number:
+                place = (shared, self._dtype) if kernel is small else (memory, self._dtype, [number])
+                fine = self.write(split(number, sizes), Matrix(*place))
+                if status is not None:
+                    with on_first_thread():
+                        status[number] = build.select(fine, build.const_i64(0), self.error)
+                barrier()
+        with small.host():
+            grid = smaller(count, GRID)
+            grids = build.select(is_small, grid, 0), build.select(is_small, 0, grid)
+        small.launch([grids[0]], [WARP])
+        large.launch([grids[1]], [threads])
+        with ir.InsertionPoint(op), op.location:
+            found = build.const_i64(0) if status is None else _largest_of(status)
+        op.results[0].replace_all_uses_with(found)
+
+    # -- a library -----------------------------------------------------------------------------------------
+
+    @cached_property
+    def batch(self) -> Batch:
+        return Batch(self.op.op, self.source)
+
+    @property
+    def n(self) -> ir.Value:
+        """Rows of a matrix."""
+        return self.batch.rows
 
     def conditions(self) -> list[ir.Value]:
         """Flags: libraries take less time than kernels."""
@@ -167,7 +281,7 @@ class Work:
     def lower(self) -> list[ir.Value]:
         """Asks; gives the status of the call."""
         infos = self.ask()
-        if infos is None or not is_checked(self.op):
+        if infos is None or not self.is_checked:
             return [build.const_i64(0)]
         return [self.batch.status(infos, self.error)]
 
@@ -175,165 +289,283 @@ class Work:
         """Writes the results; gives what a library has said of the matrices, None if nothing can be wrong."""
         raise NotImplementedError
 
-    def solved(self, right: ir.Value, infos: ir.Value, *, across: bool = False) -> None:
+    def _solved(self, right: ir.Value, infos: ir.Value, *, across: bool = False) -> None:
         """Writes solutions that lie in an array, or NaN; with `across`, by columns."""
         self.batch.fill(
             self.result,
             [(right, (1, 0) if across else (0, 1)), (infos, [])],
-            lambda given: build.select(is_fine(given[1]), given[0], _NAN),
+            lambda given: build.select(given[1].equals(0), given[0], _NAN),
         )
 
-    def triangular(
+    def _triangular(
         self, a: ir.Value, right: ir.Value, *, upper: bool, across: bool, unit: bool = False
     ) -> None:
         """Solves X op(A) = B in place of B, for matrices as the library sees them: our transposes."""
-        k, n, batch = build.dims(right)[-1], self.n, self.batch
+        k, n, ask = build.dims(right)[-1], self.n, partial(self.batch.ask, arrays=[a, right])
+        # A column is what it is, from the left.
+        one: list[ir.Value | int] = [int(upper), int(not across), int(unit), n, n, 1]
+        several: list[ir.Value | int] = [1, int(upper), int(across), int(unit), k, n, n, k, n]
+        either(k.equals(1), [], lambda: ask("trsv", numbers=one), lambda: ask("trsm", numbers=several))
 
-        def one() -> None:
-            # A column is what it is, from the left.
-            batch.ask("trsv", [a, right], [int(upper), int(not across), int(unit), n, n, 1])
 
-        def several() -> None:
-            batch.ask("trsm", [a, right], [1, int(upper), int(across), int(unit), k, n, n, k, n])
-
-        either(k.equals(1), [], one, several)
+def _write(result: Matrix, n: ir.Value, k: ir.Value, fine: ir.Value, value: Matrix, first: ir.Value) -> None:
+    """The columns of a solution, or NaN."""
+    with cells(n, k) as (i, c):
+        result[i, c] = build.select(fine, value[i, c + first].value, _NAN)
 
 
 class Cholesky(Work):
-    """Factors, of the library's lower triangle, of which it takes half as long as of the upper one: lower
-    triangles are turned round, upper ones are lower ones by columns.
+    """Factors. The library takes half as long for its lower triangle as for the upper one: our lower ones are
+    turned round, upper ones are lower ones by columns.
     """
 
+    @property
+    def sides(self) -> tuple[ir.Value, ir.Value]:
+        n = build.dims(self.source)[-1]
+        return n, n
+
+    def write(self, indices: list[ir.Value], work: Matrix) -> ir.Value:
+        (source, result), (n, _), lower = self._matrices(indices), self.sides, self._is("lower")
+        with cells(n, n) as (i, j):
+            work[i, j] = source[(i, j) if lower else (j, i)]
+        barrier()
+        fine = by_block.cholesky(_notation, work, n)
+        with cells(n, n) as (i, j):
+            inside = j <= i if lower else i <= j
+            value = build.select(inside, work[(i, j) if lower else (j, i)].value, 0.0)
+            result[i, j] = build.select(fine, value, _NAN)
+        return fine
+
     def ask(self) -> ir.Value | None:
-        lower, batch, n = bool(self.op.attribute("lower")), self.batch, self.n
-        work, infos = batch.triangle(self.source, lower=lower), batch.infos()
+        lower, batch, n = self._is("lower"), self.batch, self.n
+        work, infos = batch.copy(self.source, across=lower), batch.words()
         batch.ask("potrf", [work, infos], [0, n, n])
 
         def element(given: list[ir.Value]) -> ir.Value:
             i, j = batch.at(0), batch.at(1)
             inside = build.select(j <= i if lower else i <= j, given[0], 0.0)
-            return build.select(is_fine(given[1]), inside, _NAN)
+            return build.select(given[1].equals(0), inside, _NAN)
 
         batch.fill(self.result, [(work, (1, 0) if lower else (0, 1)), (infos, [])], element)
         return infos
 
 
 class Triangular(Work):
-    """Solutions of X^T op(A)^T = B^T, in place of B^T."""
+    """Triangular systems: threads have elements of what is left; by a library X^T op(A)^T = B^T, in place."""
 
-    libraries = ("cublas",)
-    has_right_sides = True
+    libraries, has_right_sides = ("cublas",), True
+
+    @property
+    def sides(self) -> tuple[ir.Value, ir.Value]:
+        *_, n, k = build.dims(self._buffers[1])
+        return n, k
+
+    def write(self, indices: list[ir.Value], work: Matrix) -> ir.Value:
+        (a, b, result), (n, k), fine = self._matrices(indices), self.sides, true()
+        across, unit = self._is("trans"), self._is("unit_diagonal")
+        if not unit:
+            (fine,) = carry(n, [fine], lambda i, carried: [carried[0] & a[i, i].differs(0.0).value])
+        with cells(n, k) as (i, c):
+            work[i, c] = b[i, c]
+        barrier()
+        forward = self._is("lower") != across
+        by_block.substitute(_notation, a, work, n, k, 0, forward=forward, transposed=across, unit=unit)
+        _write(result, n, k, fine, work, as_index(0))
+        return fine
 
     def ask(self) -> ir.Value | None:
-        op, batch = self.op, self.batch
-        unit = bool(op.attribute("unit_diagonal"))
-        a, right = batch.whole(self.source), batch.copy(op.buffers[1])
-        upper, across = bool(op.attribute("lower")), bool(op.attribute("trans"))
-        self.triangular(a, right, upper=upper, across=across, unit=unit)
+        batch, source, unit = self.batch, self.source, self._is("unit_diagonal")
+        a = source if is_proven_contiguous(source) else batch.copy(source)
+        right = batch.copy(self.op.buffers[1])
+        self._triangular(a, right, upper=self._is("lower"), across=self._is("trans"), unit=unit)
         if unit:
             batch.fill(self.result, [(right, (0, 1))], lambda given: given[0])
             return None
-        infos, word = batch.infos(), ir.IntegerType.get_signless(32)
-        zeros = batch.array(self.n, kind=word)
-        batch.fill(
-            zeros, [(a, (0, 0))], lambda given: build.select(given[0].equals(0.0), literal(1, word), 0)
-        )
-        batch.combined(zeros, infos, literal(0, word), lambda a, b: a | b)
-        self.solved(right, infos)
+        infos, one = batch.words(), literal(1, ir.IntegerType.get_signless(32))
+        zeros = batch.words(self.n)
+        batch.fill(zeros, [(a, (0, 0))], lambda given: build.select(given[0].equals(0.0), one, 0))
+        batch.combined(zeros, infos, literal(0, one.type), lambda a, b: a | b)
+        self._solved(right, infos)
         return infos
 
 
 class Positive(Work):
-    """Solutions by a Cholesky factor: two triangular systems."""
+    """Systems by a Cholesky factor: two triangular ones. That it does not exist is the second error."""
 
-    libraries = ("cusolver", "cublas")
-    error, has_right_sides = NOT_POSITIVE, True
+    libraries, has_right_sides = ("cusolver", "cublas"), True
+    error, columns = 2, 2 * SMALL
+
+    def write(self, indices: list[ir.Value], work: Matrix) -> ir.Value:
+        a, b, result = self._matrices(indices)
+        *_, n, k = build.dims(self._buffers[1])
+        with cells(n, n) as (i, j):
+            work[i, j] = a[_in_triangle(i, j, self._is("lower"))]
+        with cells(n, k) as (i, c):
+            work[i, n + c] = b[i, c]
+        barrier()
+        fine = by_block.cholesky(_notation, work, n)
+        by_block.substitute(_notation, work, work, n, k, n, forward=True)
+        by_block.substitute(_notation, work, work, n, k, n, forward=False, transposed=True)
+        _write(result, n, k, fine, work, n)
+        return fine
 
     def ask(self) -> ir.Value | None:
-        lower, batch, n = bool(self.op.attribute("lower")), self.batch, self.n
-        work, infos = batch.triangle(self.source, lower=lower), batch.infos()
+        batch, n = self.batch, self.n
+        work, infos = batch.copy(self.source, across=self._is("lower")), batch.words()
         right = batch.copy(self.op.buffers[1])
         batch.ask("potrf", [work, infos], [0, n, n])
         # A = L L^T by columns: X^T L L^T = B^T.
         for across in (True, False):
-            self.triangular(work, right, upper=False, across=across)
-        self.solved(right, infos)
+            self._triangular(work, right, upper=False, across=across)
+        self._solved(right, infos)
         return infos
 
 
 class General(Work):
-    """Solutions, inverses and determinants by LU factors with row exchanges."""
+    """Systems, inverses and determinants by elimination with row exchanges."""
 
-    def __init__(self, op: LibraryCall) -> None:
-        super().__init__(op)
-        self._is_solve = self.has_right_sides = op.kernel.name == "solve"
+    columns = 2 * SMALL
+
+    def __init__(self, of: LibraryCall) -> None:
+        super().__init__(of)
+        is_solve = self._is_solve = self.has_right_sides = self.name == "solve"
+        self._is_system, self._is_log = self.name in ("solve", "inv"), self.name == "slogdet"
+        # Of symmetric ones one triangle is read.
+        self._is_half = is_solve and of.attribute("assume") != GENERAL
+        self._lower = is_solve and self._is("lower")
+        self._transposed = is_solve and not self._is_half and self._is("transposed")
+
+    @property
+    def sides(self) -> tuple[ir.Value, ir.Value]:
+        n = build.dims(self.source)[-1]
+        if not self._is_system:
+            return n, n
+        return n, n + (build.dims(self._buffers[1])[-1] if self._is_solve else n)
+
+    def write(self, indices: list[ir.Value], work: Matrix) -> ir.Value:
+        (n, width), matrices = self.sides, self._matrices(indices)
+        k = width - n
+        with cells(n, n) as (i, j):
+            place = (j, i) if self._transposed else (i, j)
+            work[i, j] = matrices[0][_in_triangle(i, j, self._lower) if self._is_half else place]
+        if self._is_system:
+            with cells(n, k) as (i, c):
+                if self._is_solve:
+                    work[i, n + c] = matrices[1][i, c]
+                else:
+                    work[i, n + c] = build.select(i.equals(c), work.number(1.0).value, 0.0)
+        barrier()
+        fine, sign, value = by_block.eliminate(_notation, work, n, width, self._is_log)
+        if not self._is_system:
+            with on_first_thread():
+                values = [sign, value] if self._is_log else [value]
+                for number, buffer in zip(values, self._buffers[1:], strict=True):
+                    buffer[indices] = number
+            return true()
+        by_block.substitute(_notation, work, work, n, k, n, forward=False)
+        _write(matrices[-1], n, k, fine, work, n)
+        return fine
 
     def ask(self) -> ir.Value | None:
-        op, batch, n = self.op, self.batch, self.n
-        word = ir.IntegerType.get_signless(32)
-        is_half = self._is_solve and op.attribute("assume") != GENERAL
-        work, infos, pivots = self._matrix(is_half), batch.infos(), batch.array(n, kind=word)
+        batch, n = self.batch, self.n
+        work, infos, pivots = self._matrix(), batch.words(), batch.words(n)
         batch.ask("getrf", [work, pivots, infos], [n, n, n])
-        if op.kernel.name in ("det", "slogdet"):
+        if not self._is_system:
             self._determinant(work, pivots, infos)
             return None
-        if not self._is_solve:
-            right = batch.array(n, n)
-            one = literal(1.0, batch.kind)
-            batch.fill(right, [], lambda given: build.select(batch.at(0).equals(batch.at(1)), one, 0.0))
-            k, across = n, False
-        else:
-            sides = op.buffers[1]
+        if self._is_solve:
+            sides = self.op.buffers[1]
             k = build.dims(sides)[-1]
             right = batch.array(k, n)
             batch.fill(right, [(sides, (1, 0))], lambda given: given[0])
-            across = is_half or not op.attribute("transposed")
-        others = batch.infos()
+        else:
+            k, right, one = n, batch.array(n, n), literal(1.0, batch.kind)
+            batch.fill(right, [], lambda given: build.select(batch.at(0).equals(batch.at(1)), one, 0.0))
+        across, others = self._is_solve and not self._transposed, batch.words()
         batch.ask("getrs", [work, pivots, right, others], [int(across), n, k, n, n])
         # The inverse of a transpose, by columns, is the inverse.
-        self.solved(right, infos, across=self._is_solve)
+        self._solved(right, infos, across=self._is_solve)
         return infos
 
-    def _matrix(self, is_half: bool) -> ir.Value:
+    def _matrix(self) -> ir.Value:
         """The matrices as they are; of a symmetric one both triangles are the one that is said."""
-        if not is_half:
+        if not self._is_half:
             return self.batch.copy(self.source)
-        batch, lower = self.batch, bool(self.op.attribute("lower"))
+        batch = self.batch
         made = batch.array(self.n, self.n)
 
         def element(given: list[ir.Value]) -> ir.Value:
             i, j = batch.at(0), batch.at(1)
-            return build.select(j <= i if lower else i <= j, given[0], given[1])
+            return build.select(j <= i if self._lower else i <= j, given[0], given[1])
 
         batch.fill(made, [(self.source, (0, 1)), (self.source, (1, 0))], element)
         return made
 
     def _determinant(self, work: ir.Value, pivots: ir.Value, infos: ir.Value) -> None:
         """The product of the pivots, with the sign of the row exchanges; 0 if one is 0."""
-        batch, name = self.batch, self.op.kernel.name
-        results = self.op.buffers[1 : len(self.op.kernel.types)]
+        batch, results = self.batch, self._buffers[1:]
         one, zero = literal(1.0, batch.kind), literal(0.0, batch.kind)
 
         def term(given: list[ir.Value]) -> ir.Value:
             pivot, row, info = given
             stays = (as_index(row) - 1).equals(batch.at(0))
-            return build.select(is_fine(info), build.select(stays, pivot, zero - pivot), zero)
-
-        terms = batch.array(self.n)
-        batch.fill(terms, [(work, (0, 0)), (pivots, (0,)), (infos, [])], term)
-        if name == "det":
-            batch.combined(terms, results[0], one, lambda a, b: a * b)
-            return
-        signs, logs = batch.array(self.n), batch.array(self.n)
+            return build.select(info.equals(0), build.select(stays, pivot, zero - pivot), zero)
 
         def sign(given: list[ir.Value]) -> ir.Value:
             x = given[0]
             return build.select(x > 0.0, one, build.select(x < 0.0, zero - one, x))
 
+        terms = batch.array(self.n)
+        batch.fill(terms, [(work, (0, 0)), (pivots, (0,)), (infos, [])], term)
+        if not self._is_log:
+            batch.combined(terms, results[0], one, lambda a, b: a * b)
+            return
+        signs, logs = batch.array(self.n), batch.array(self.n)
         batch.fill(signs, [(terms, (0,))], sign)
         batch.fill(logs, [(terms, (0,))], lambda given: build.math("log", build.math("absf", given[0])))
         batch.combined(signs, results[0], one, lambda a, b: a * b)
         batch.combined(logs, results[1], zero, lambda a, b: a + b)
+
+
+_WORK: dict[str, type[Work]] = {
+    "cholesky": Cholesky,
+    "solve_triangular": Triangular,
+    **dict.fromkeys(("solve", "inv", "det", "slogdet"), General),
+}
+
+
+def _work_of(module: ir.Module) -> list[Work]:
+    """The calls for factors and systems of float32 and float64."""
+    found = [x for x in calls_of(module, _WORK) if x.dtypes[0].kind == "f" and x.dtypes[0].itemsize >= 4]
+    positive = [x.kernel.name == "solve" and x.attribute("assume") == POSITIVE for x in found]
+    return [(Positive if p else _WORK[x.kernel.name])(x) for x, p in zip(found, positive, strict=True)]
+
+
+@record()
+class GpuFactor(Pass):
+    """Makes kernels of calls for factors, systems, inverses and determinants of float32 and float64.
+
+    The factors are Cholesky's; systems are general or triangular.
+
+    Where no side is longer than 32, one warp has a matrix, in shared memory; otherwise a block of up to 256
+    threads, in memory of the device. Sizes say which of the two kernels is launched. A factor is made column
+    by column, and a thread has rows of what is left; a triangular system is solved row by row, and threads
+    have elements of what is left. Other systems are solved by elimination with row exchanges, the right sides
+    beside the matrix, which may be of twice as many columns then; so are those that are said to be symmetric,
+    of which one triangle is read, and those that are said to be positive definite by Cholesky's factor.
+    Matrices that have no factor, or are singular, are noted for each matrix of the batch;
+    if that is an error, the host reads whether there is one.
+
+    The algorithms are those of `library/linalg/by_block.py`.
+    """
+
+    stage = "buffer"
+
+    def run(self, module: ir.Module) -> None:
+        for work in _work_of(module):
+            work.in_kernels()
+            work.op.erase()
+            self.count("calls")
 
 
 # -- what the host does without a library -------------------------------------------------------------------
@@ -405,8 +637,8 @@ class Eigenvalues(Alone):
     def ask(self, results: Sequence[ir.Value]) -> None:
         batch, n = self.batch, self.size["n"]
         # As for Cholesky's factors, of the lower triangle.
-        work = batch.triangle(self.operands[0], lower=bool(self.attribute("lower")))
-        infos, has_vectors = batch.infos(), len(results) > 1
+        work = batch.copy(self.operands[0], across=bool(self.attribute("lower")))
+        infos, has_vectors = batch.words(), len(results) > 1
         batch.ask("syevd", [work, results[0], infos], [int(has_vectors), 0, n, n])
         if has_vectors:
             batch.fill(results[1], [(work, (1, 0))], lambda given: given[0])
@@ -486,13 +718,6 @@ _ALONE: dict[str, type[Alone]] = {
 }
 
 
-_WORK: dict[str, type[Work]] = {
-    "cholesky": Cholesky,
-    "solve_triangular": Triangular,
-    **dict.fromkeys(("solve", "inv", "det", "slogdet"), General),
-}
-
-
 @record()
 class GpuLibrary(Pass):
     """Asks the vendor's libraries for factors, systems, inverses and determinants of large matrices.
@@ -526,12 +751,11 @@ class GpuLibrary(Pass):
                 kind = _ALONE[ir.StringAttr(op.attributes[LIBRARY][OPERATION]).value]
                 with ir.InsertionPoint(op), op.location:
                     self._choose(op, kind(op, short=self.precision == "tf32"))
-        for found in calls_of(module, _WORK):
-            op, size, dtype = found.op, ir.MemRefType(found.buffers[0].type).shape[-1], found.dtypes[0]
-            if dtype.kind == "f" and dtype.itemsize >= 4 and not 0 <= size <= SMALL:
-                is_positive = found.kernel.name == "solve" and found.attribute("assume") == POSITIVE
+        for work in _work_of(module):
+            op, size = work.op.op, ir.MemRefType(work.source.type).shape[-1]
+            if not 0 <= size <= SMALL:
                 with ir.InsertionPoint(op), op.location:
-                    self._choose(op, (Positive if is_positive else _WORK[found.kernel.name])(found))
+                    self._choose(op, work)
 
     def _copy_operands(self, op: ir.Operation) -> None:
         """Copies what does not lie side by side."""

@@ -9,7 +9,7 @@
 // CHECK: %[[B:.*]] = arith.constant -2.0{{.*}} : f64
 // CHECK: memref.store %[[B]], %[[Y]][%{{.*}}]
 // CHECK: func.func @main
-// CHECK: %[[X:.*]] = memref.alloc() {{.*}} : memref<2xf64>
+// CHECK: %[[X:.*]] = memref.alloc() : memref<2xf64>
 // CHECK: gpu.launch_func @kernels::@literal_0
 // CHECK: memref.copy %[[X]]
 memref.global "private" constant @numbers : memref<2xf64> = dense<[1.5, -2.0]>
