@@ -378,6 +378,8 @@ class Expressions(Pointers):
         if isinstance(a, Static) and isinstance(b, Static):
             return Static(_FOLD[type(op)](a.value, b.value))
         if any(isinstance(x, Static) and x.value is None for x in (a, b)):
+            if isinstance(op, ast.Is | ast.IsNot):
+                return Static(isinstance(op, ast.IsNot))
             self.fail(node, "only what is known when translating can be None")
         return self.compare(type(op).__name__, *self.promote(a, b, node), node)
 
@@ -460,7 +462,10 @@ class Expressions(Pointers):
         function = self.expression(node.func)
         if not isinstance(function, Static):
             self.fail(node, "only routines and builtins can be called")
-        target, arguments = function.value, [self.expression(x) for x in node.args]
+        target = function.value
+        arguments: list[Any] = []
+        for x in node.args:
+            arguments += self.expression(x.value) if isinstance(x, ast.Starred) else [self.expression(x)]
         keywords = {k.arg: self.expression(k.value) for k in node.keywords}
         known = getattr(self, f"_call_{getattr(target, '__name__', '')}", None)
         if getattr(target, "__module__", "") in ("builtins", "math", builtins.__name__):

@@ -2,10 +2,10 @@
 """The kernel language: a small part of Python, translated to LLVM IR.
 
 Kernels work on single arrays given by pointers: `a[i]`, `a[k:]` (the pointer moved by k), numbers, `for` over
-`range`, `while`, `if`, and calls of routines of the same kind and of C functions. A variable has the type of
-its first value. What is known when translating (attributes of the operation, types) is computed then, and a
-branch on it is decided then; a tuple of floats with an index that is not known is a constant array. Integers
-are signed 64-bit unless loaded from arrays of others.
+`range`, `while`, `if`, and calls of routines of the same kind and of C functions, with `*` before a tuple of
+arguments. A variable has the type of its first value. What is known when translating (attributes of the
+operation, types) is computed then, and a branch on it is decided then; a tuple of floats with an index that
+is not known is a constant array. Integers are signed 64-bit unless loaded from arrays of others.
 """
 
 from __future__ import annotations
@@ -176,8 +176,9 @@ class Function(Expressions):
         number = self.convert(value, pointer.type.element, target)
         self.store(number, self.address(pointer, self.expression(target.slice), target))
 
-    def _assign(self, name: str, value: Operand, node: ast.AST | None = None) -> None:
-        if isinstance(value, Static) and not isinstance(value.value, bool | int | float | complex):
+    def _assign(self, name: str, value: Any, node: ast.AST | None = None) -> None:
+        number = value.value if isinstance(value, Static) else 0
+        if isinstance(value, tuple) or not isinstance(number, bool | int | float | complex):
             self.names[name] = value
             return
         if name not in self.kinds:

@@ -35,6 +35,15 @@ from graphc.native.translate import KernelError, Translator
 from ._compiled import both, compiled
 
 
+def sum_of(first, second, third, fourth):
+    return first + second + third + fourth
+
+
+def sum_of_given(x, *, more):
+    first, rest = x[0], (x[2], x[3]) if more else (0.0, 0.0)
+    return sum_of(first, x[1], *rest)
+
+
 def running_sum(x, out, n):
     total = 0.0
     for i in range(n):
@@ -177,6 +186,13 @@ def test_loops_and_arrays(rng):
     x = rng.normal(size=50)
     assert both(running_sum, x, np.zeros(50), 50) == (50, 50)
     assert both(running_sum, np.zeros(1), np.zeros(1), 0) == (0, 0)
+
+
+@pytest.mark.parametrize("more", [False, True])
+def test_arguments_of_a_tuple(rng, more):
+    got, expected = both(sum_of_given, rng.normal(size=4), more=more)
+    assert got == expected
+    assert sum_of_given(np.arange(4.0), more=more) == (6 if more else 1)
 
 
 @pytest.mark.parametrize("backwards", [True, False])

@@ -12,6 +12,7 @@ import numpy as np
 
 from graphc.library import kernel
 from graphc.library.linalg import copy, magnitude, over_batch, transpose, transpose_here
+from graphc.library.linalg.schur import NONE, factor
 from graphc.library.linalg.symmetric import NO_CONVERGENCE
 from graphc.native.builtins import call, cast, ref, type_of, view
 
@@ -33,10 +34,26 @@ def _eig_scratch(s):
 def eig(a, w, v, scratch, n):
     if n == 0:
         return 0
-    if type_of(a).is_complex:
-        return complex_vectors(a, w, v, scratch, n)
+    kind = type_of(a)
+    columns, vectors = view(scratch, kind), view(scratch[n * n * 16 :], kind)
+    re = view(scratch[n * n * 32 :], kind.real)
+    im, work = re[n:], view(scratch[n * n * 32 + n * 64 :], kind)
+    transpose(a, columns, n, n)
+    steps = moderate(columns, n)
+    if steps == _NOT_FINITE:
+        return 2
+    info = ref(0)
+    size, length, no, yes = ref(n), ref(n * n + n * 64), ref("N"), ref("V")
+    found, reals = ((w, work, size, v), (re,)) if kind.is_complex else ((re, im, work, size, vectors), ())
+    call("lapack_?geev", no, yes, size, columns, size, *found, size, work, length, *reals, info)
+    if info[0] != 0:
+        return 1
+    if kind.is_complex:
+        transpose_here(v, n)
     else:
-        return real_matrix(a, w, v, scratch, n)
+        from_parts(re, im, vectors, w, v, n)
+    restore(w, steps, n)
+    return 0
 
 
 def moderate(columns, n):
@@ -72,40 +89,8 @@ def restore(values, steps, n):
             values[i] = values[i] * factor
 
 
-def complex_vectors(a, w, v, scratch, n):
-    kind = type_of(a)
-    columns = view(scratch, kind)
-    none = columns[n * n :]
-    reals = view(scratch[n * n * 32 :], kind.real)
-    work = view(scratch[n * n * 32 + n * 64 :], kind)
-    transpose(a, columns, n, n)
-    steps = moderate(columns, n)
-    if steps == _NOT_FINITE:
-        return 2
-    info = ref(0)
-    size, length, no, yes = ref(n), ref(n * n + n * 64), ref("N"), ref("V")
-    call("lapack_?geev", no, yes, size, columns, size, w, none, size, v, size, work, length, reals, info)
-    transpose_here(v, n)
-    restore(w, steps, n)
-    return 1 if info[0] != 0 else 0
-
-
-def real_matrix(a, w, v, scratch, n):
-    kind = type_of(a)
-    columns = view(scratch, kind)
-    vectors = view(scratch[n * n * 16 :], kind)
-    re = view(scratch[n * n * 32 :], kind)
-    im, work = re[n:], re[2 * n :]
-    transpose(a, columns, n, n)
-    steps = moderate(columns, n)
-    if steps == _NOT_FINITE:
-        return 2
-    info = ref(0)
-    size, length, no, yes = ref(n), ref(n * n + n * 64), ref("N"), ref("V")
-    call("lapack_?geev", no, yes, size, columns, size, re, im, work, size, vectors, size, work, length, info)
-    if info[0] != 0:
-        return 1
-    # Vectors of conjugate pairs are two columns: real and imaginary parts.
+def from_parts(re, im, vectors, w, v, n):
+    """Eigenvalues and vectors; those of conjugate pairs are two columns: real and imaginary parts."""
     j = 0
     while j < n:
         pair = im[j] != 0.0 and j + 1 < n
@@ -121,8 +106,6 @@ def real_matrix(a, w, v, scratch, n):
             else:
                 v[i * n + j] = x
         j += 2 if pair else 1
-    restore(w, steps, n)
-    return 0
 
 
 @over_batch("sylvester")
@@ -139,23 +122,8 @@ def _sylvester_scratch(s):
 
 def schur(a, columns, vectors, work, n):
     """The Schur form of what a is by columns, and its vectors."""
-    kind = type_of(a)
     copy(a, columns, n * n)
-    info, none = ref(0), ref(0)
-    size, length, yes, no = ref(n), ref(n * 64), ref("V"), ref("N")
-    values = work[n * 64 :]
-    if kind.is_complex:
-        reals = view(values[n:], kind.real)
-        call(
-            "lapack_?gees", yes, no, none, size, columns, size, none, values, vectors, size, work, length,
-            reals, none, info,
-        )  # fmt: skip
-    else:
-        call(
-            "lapack_?gees", yes, no, none, size, columns, size, none, values, values[n:], vectors, size, work,
-            length, none, info,
-        )  # fmt: skip
-    return info[0]
+    return factor(columns, vectors, work, work[n * 65 :], n, NONE)
 
 
 def columns_product(a, b, out, m, n, k, code_a, code_b):

@@ -13,7 +13,7 @@ import numpy as np
 from graphc.library import kernel
 from graphc.library.linalg import absolute, copy, over_batch, product, transpose, transpose_here
 from graphc.library.linalg.symmetric import NO_CONVERGENCE
-from graphc.native.builtins import call, conj, imag, log, real, ref, sqrt, type_of, view
+from graphc.native.builtins import call, conj, imag, log, real, ref, sqrt, type_of, unrolled, view
 
 # Orders of eigenvalues.
 NONE, LEFT, RIGHT, INSIDE, OUTSIDE = range(5)
@@ -63,17 +63,11 @@ def factor(t, z, work, more, n, sort):
     info, none = ref(0), ref(0)
     size, length, yes, no = ref(n), ref(n * 64), ref("V"), ref("N")
     values = work[n * 64 :]
-    if kind.is_complex:
-        reals = view(more, kind.real)
-        call(
-            "lapack_?gees", yes, no, none, size, t, size, none, values, z, size, work, length, reals, none,
-            info,
-        )  # fmt: skip
-    else:
-        call(
-            "lapack_?gees", yes, no, none, size, t, size, none, values, values[n:], z, size, work, length,
-            none, info,
-        )  # fmt: skip
+    second, reals = ((), (view(more, kind.real),)) if kind.is_complex else ((values[n:],), ())
+    call(
+        "lapack_?gees", yes, no, none, size, t, size, none, values, *second, z, size, work, length, *reals,
+        none, info,
+    )  # fmt: skip
     if info[0] == 0 and sort != NONE:
         chosen = view(more, "i32")
         for i in range(n):
@@ -105,16 +99,11 @@ def reorder(t, z, values, work, more, n, info):
     integers, count = chosen[n:], ref(0)
     space = view(more[n * 16 :], kind)
     some, other = ref(0.0, kind.real), ref(0.0, kind.real)
-    if kind.is_complex:
-        call(
-            "lapack_?trsen", none, yes, chosen, size, t, size, z, size, values, count, some, other, space,
-            length, info,
-        )  # fmt: skip
-    else:
-        call(
-            "lapack_?trsen", none, yes, chosen, size, t, size, z, size, values, values[n:], count, some,
-            other, space, length, integers, ref(n), info,
-        )  # fmt: skip
+    second, other_work = ((), ()) if kind.is_complex else ((values[n:],), (integers, ref(n)))
+    call(
+        "lapack_?trsen", none, yes, chosen, size, t, size, z, size, values, *second, count, some, other,
+        space, length, *other_work, info,
+    )  # fmt: skip
 
 
 # Functions of triangular matrices ---------------------------------------------------------------------------
@@ -242,13 +231,8 @@ def log_triangular(t, r, work, n):
         t[i * n + i] = t[i * n + i] - 1.0
     for i in range(n * n):
         r[i] = 0.0
-    add_fraction(t, r, work, n, _NODES[0], scale * _WEIGHTS[0])
-    add_fraction(t, r, work, n, _NODES[1], scale * _WEIGHTS[1])
-    add_fraction(t, r, work, n, _NODES[2], scale * _WEIGHTS[2])
-    add_fraction(t, r, work, n, _NODES[3], scale * _WEIGHTS[3])
-    add_fraction(t, r, work, n, _NODES[4], scale * _WEIGHTS[4])
-    add_fraction(t, r, work, n, _NODES[5], scale * _WEIGHTS[5])
-    add_fraction(t, r, work, n, _NODES[6], scale * _WEIGHTS[6])
+    for i in unrolled(len(_NODES)):
+        add_fraction(t, r, work, n, _NODES[i], scale * _WEIGHTS[i])
     if size > 0.0 and size - size == 0.0:
         for i in range(n):
             r[i * n + i] += log(size)

@@ -296,15 +296,10 @@ def decompose(job, a, u, s, vh, scratch, m, n, k, columns_u, rows_v):
     length = ref(work_bytes(m, n, k) // 16)
     # Rows of u have k elements, or m where all of them are asked for.
     way, wide, high, row = ref(job), ref(n), ref(m), ref(k if job == "S" else m)
-    if kind.is_complex:
-        call(
-            "lapack_?gesdd", way, wide, high, matrix, wide, s, vh, wide, u, row, work, length, reals,
-            integers, info,
-        )  # fmt: skip
-    else:
-        call(
-            "lapack_?gesdd", way, wide, high, matrix, wide, s, vh, wide, u, row, work, length, integers, info,
-        )  # fmt: skip
+    call(
+        "lapack_?gesdd", way, wide, high, matrix, wide, s, vh, wide, u, row, work, length,
+        *(reals,) if kind.is_complex else (), integers, info,
+    )  # fmt: skip
     return 1 if info[0] != 0 else 0
 
 

@@ -75,10 +75,7 @@ def decompose(job, a, w, scratch, n, lower):
     work = view(scratch, kind)
     integers = view(scratch[(n * n * 4 + n * 72) * 16 :], "i32")
     length, whole = ref(count), ref(n * 5 + 3)
-    if kind.is_complex:
-        reals = view(scratch[count * 16 :], kind.real)
-        more = ref(n * n * 2 + n * 5 + 1)
-        call("lapack_?heevd", way, half, size, a, size, w, work, length, reals, more, integers, whole, info)
-    else:
-        call("lapack_?syevd", way, half, size, a, size, w, work, length, integers, whole, info)
+    reals = (view(scratch[count * 16 :], kind.real), ref(n * n * 2 + n * 5 + 1)) if kind.is_complex else ()
+    routine = "lapack_?heevd" if kind.is_complex else "lapack_?syevd"
+    call(routine, way, half, size, a, size, w, work, length, *reals, integers, whole, info)
     return 1 if info[0] != 0 else 0

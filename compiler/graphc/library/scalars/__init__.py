@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from graphc.library.helpers import Helper, ScalarCall, of_kind
-from graphc.native import F64, Type, Value
+from graphc.native import F64, Operand, Static, Type, Value
 from graphc.native.parts import used_ir
 from graphc.native.translate import Translator
 
@@ -32,6 +32,7 @@ FAMILIES = (
 # Calls whose result nobody reads go, and those of equal operands are one.
 _PURE = "nofree nosync nounwind willreturn memory(none)"
 
+# By name: functions in the kernel language, or `functools.partial` of one and its first arguments.
 SCALARS: dict[str, Callable[..., Any]] = {}
 CORRECTIONS: set[str] = set()
 # Lanes of the vector forms of corrections.
@@ -108,9 +109,11 @@ def definition_of(call: ScalarCall, *, vector_forms: bool = True) -> tuple[str, 
     translator = Translator(pure=_PURE, prefix=f"{symbol}.routine")
     kind = Type("u64") if call.whole else F64
     function = find(call.name)
+    known = [Static(x) for x in getattr(function, "args", ())]
     is_correction = vector_forms and call.name in CORRECTIONS
     variants = _variants(symbol, call.operands) if is_correction else ""
-    translator.define(function, symbol, [Value(f"%x{i}", kind) for i in range(call.operands)], "", variants)
+    formal: list[Operand] = [*known, *(Value(f"%x{i}", kind) for i in range(call.operands))]
+    translator.define(getattr(function, "func", function), symbol, formal, "", variants)
     more = _vector_forms(symbol, call.operands) if is_correction else ""
     return translator.definitions() + more, frozenset(translator.declarations)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 
 from graphc.library.scalars import scalar
-from graphc.native.builtins import isnan, log, sqrt
+from graphc.native.builtins import isnan, log, sqrt, unrolled
 
 INF, NAN = math.inf, math.nan
 # 1 / e in two parts.
@@ -31,32 +31,9 @@ _SERIES = (
 
 def near_branch(p):
     """The series, for magnitudes of p up to 0.35."""
-    w = _SERIES[25]
-    w = w * p + _SERIES[24]
-    w = w * p + _SERIES[23]
-    w = w * p + _SERIES[22]
-    w = w * p + _SERIES[21]
-    w = w * p + _SERIES[20]
-    w = w * p + _SERIES[19]
-    w = w * p + _SERIES[18]
-    w = w * p + _SERIES[17]
-    w = w * p + _SERIES[16]
-    w = w * p + _SERIES[15]
-    w = w * p + _SERIES[14]
-    w = w * p + _SERIES[13]
-    w = w * p + _SERIES[12]
-    w = w * p + _SERIES[11]
-    w = w * p + _SERIES[10]
-    w = w * p + _SERIES[9]
-    w = w * p + _SERIES[8]
-    w = w * p + _SERIES[7]
-    w = w * p + _SERIES[6]
-    w = w * p + _SERIES[5]
-    w = w * p + _SERIES[4]
-    w = w * p + _SERIES[3]
-    w = w * p + _SERIES[2]
-    w = w * p + _SERIES[1]
-    w = w * p + _SERIES[0]
+    w = 0.0
+    for i in unrolled(len(_SERIES)):
+        w = w * p + _SERIES[len(_SERIES) - 1 - i]
     return w
 
 

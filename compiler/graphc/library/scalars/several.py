@@ -9,7 +9,9 @@ result costs what all of them cost.
 
 from __future__ import annotations
 
-from graphc.library.scalars import correction, scalar
+from functools import partial
+
+from graphc.library.scalars import SCALARS, correction, scalar
 from graphc.native.builtins import call, local
 
 
@@ -43,127 +45,27 @@ def gammaln_below(value, needed, x):
     return call("lgamma", x, returns="double")
 
 
-def of_airy(x, i):
+def one_of(symbol, count, i, x):
+    """One of the numbers that a function of SciPy writes."""
     found = local(4, "f64")
-    call("special_doooo_airy", x, found, found[1:], found[2:], found[3:])
+    call(symbol, x, found, found[1:], *(found[2:], found[3:]) if count == 4 else ())
     return found[i]
 
 
-@scalar
-def airy_ai(x):
-    return of_airy(x, 0)
-
-
-@scalar
-def airy_aip(x):
-    return of_airy(x, 1)
-
-
-@scalar
-def airy_bi(x):
-    return of_airy(x, 2)
-
-
-@scalar
-def airy_bip(x):
-    return of_airy(x, 3)
-
-
-def of_airye(x, i):
-    found = local(4, "f64")
-    call("special_doooo_airye", x, found, found[1:], found[2:], found[3:])
-    return found[i]
-
-
-@scalar
-def airye_ai(x):
-    return of_airye(x, 0)
-
-
-@scalar
-def airye_aip(x):
-    return of_airye(x, 1)
-
-
-@scalar
-def airye_bi(x):
-    return of_airye(x, 2)
-
-
-@scalar
-def airye_bip(x):
-    return of_airye(x, 3)
-
-
-def of_sici(x, i):
-    found = local(2, "f64")
-    call("special_doo_sici", x, found, found[1:])
-    return found[i]
-
-
-@scalar
-def sici_si(x):
-    return of_sici(x, 0)
-
-
-@scalar
-def sici_ci(x):
-    return of_sici(x, 1)
-
-
-def of_shichi(x, i):
-    found = local(2, "f64")
-    call("special_doo_shichi", x, found, found[1:])
-    return found[i]
-
-
-@scalar
-def shichi_shi(x):
-    return of_shichi(x, 0)
-
-
-@scalar
-def shichi_chi(x):
-    return of_shichi(x, 1)
-
-
-def of_fresnel(x, i):
-    found = local(2, "f64")
-    call("special_doo_fresnel", x, found, found[1:])
-    return found[i]
-
-
-@scalar
-def fresnel_s(x):
-    return of_fresnel(x, 0)
-
-
-@scalar
-def fresnel_c(x):
-    return of_fresnel(x, 1)
-
-
-def of_ellipj(u, m, i):
+def one_of_ellipj(i, u, m):
     found = local(4, "f64")
     call("special_ddoooo_ellipj", u, m, found, found[1:], found[2:], found[3:])
     return found[i]
 
 
-@scalar
-def ellipj_sn(u, m):
-    return of_ellipj(u, m, 0)
-
-
-@scalar
-def ellipj_cn(u, m):
-    return of_ellipj(u, m, 1)
-
-
-@scalar
-def ellipj_dn(u, m):
-    return of_ellipj(u, m, 2)
-
-
-@scalar
-def ellipj_ph(u, m):
-    return of_ellipj(u, m, 3)
+for _name, _results in {
+    "doooo_airy": "airy_ai airy_aip airy_bi airy_bip",
+    "doooo_airye": "airye_ai airye_aip airye_bi airye_bip",
+    "doo_sici": "sici_si sici_ci",
+    "doo_shichi": "shichi_shi shichi_chi",
+    "doo_fresnel": "fresnel_s fresnel_c",
+}.items():
+    for _i, _result in enumerate(_results.split()):
+        SCALARS[_result] = partial(one_of, f"special_{_name}", _name.count("o", 0, 5), _i)
+for _i, _result in enumerate(("ellipj_sn", "ellipj_cn", "ellipj_dn", "ellipj_ph")):
+    SCALARS[_result] = partial(one_of_ellipj, _i)

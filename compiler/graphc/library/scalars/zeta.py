@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from graphc.library.scalars import scalar
-from graphc.native.builtins import call, floor, fma, isnan, log
+from graphc.native.builtins import call, floor, fma, isnan, log, unrolled
 
 
 def table(numbers: Iterable[Fraction]) -> tuple[tuple[float, ...], tuple[float, ...]]:
@@ -100,25 +100,9 @@ def zeta_positive(s, q):
     factor = s * power / w
     step = s
     square = w * w
-    rest += _BERNOULLI[0] * factor
-    factor = factor * ((step + 1.0) * (step + 2.0) / square)
-    rest += _BERNOULLI[1] * factor
-    factor = factor * ((step + 3.0) * (step + 4.0) / square)
-    rest += _BERNOULLI[2] * factor
-    factor = factor * ((step + 5.0) * (step + 6.0) / square)
-    rest += _BERNOULLI[3] * factor
-    factor = factor * ((step + 7.0) * (step + 8.0) / square)
-    rest += _BERNOULLI[4] * factor
-    factor = factor * ((step + 9.0) * (step + 10.0) / square)
-    rest += _BERNOULLI[5] * factor
-    factor = factor * ((step + 11.0) * (step + 12.0) / square)
-    rest += _BERNOULLI[6] * factor
-    factor = factor * ((step + 13.0) * (step + 14.0) / square)
-    rest += _BERNOULLI[7] * factor
-    factor = factor * ((step + 15.0) * (step + 16.0) / square)
-    rest += _BERNOULLI[8] * factor
-    factor = factor * ((step + 17.0) * (step + 18.0) / square)
-    rest += _BERNOULLI[9] * factor
+    for j in unrolled(len(_BERNOULLI)):
+        rest += _BERNOULLI[j] * factor
+        factor = factor * ((step + (2.0 * j + 1.0)) * (step + (2.0 * j + 2.0)) / square)
     return total + (leading + (rest - lost))
 
 
