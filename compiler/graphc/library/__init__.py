@@ -57,9 +57,9 @@ class Kernel:
     Attributes:
         name: of the operation.
         function: in the kernel language. Its parameters are the operands, the results, ``scratch`` if there
-            is any, the sizes of the signature in order of appearance, and by keyword the attributes. Arrays
-            are contiguous, in row-major order, and do not overlap. It returns nothing, or 0 for success and k
-            for ``errors[k - 1]``.
+            is any, then by name sizes of the signature, and by keyword attributes, or `attributes`, which has
+            all of them. Arrays are contiguous, in row-major order, and do not overlap. It returns nothing, or
+            0 for success and k for ``errors[k - 1]``.
         reference: the same in NumPy, on whole batches.
         scratch: how many bytes of memory it needs besides.
         errors: class and message of each error.
@@ -67,8 +67,8 @@ class Kernel:
         cost: picoseconds of one element; without it, a guess from the sizes of its operands
             (`graphc.lowering.structural`).
         parts: for kernels of which one element is worth sharing: a routine in the kernel language that takes
-            the sizes, and by keyword the attributes, and returns how many parts an element has. The function
-            then has a parameter more after the sizes, the part that it does. Parts touch nothing that others
+            sizes and attributes by name, and returns how many parts an element has. The function then has a
+            parameter more, `part`, which it does. Parts touch nothing that others
             write, and BLAS uses one thread in them.
     """
 

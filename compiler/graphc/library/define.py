@@ -34,13 +34,14 @@ from the signature.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
+from typing import Any
 
 from graphc.library import Kernel, find
 from graphc.library.helpers import Helper, KernelCall, of_kind
 from graphc.library.pool import SHARE, THRESHOLD_PICOSECONDS
-from graphc.native import I64, Static, Type, Value
+from graphc.native import I64, Operand, Static, Type, Value
 from graphc.native.parts import Part
 from graphc.native.translate import Translator
 from graphc_dialects.signatures import SIGNATURES, Signature
@@ -60,10 +61,12 @@ class Batches:
         core: does one element.
         signature: of the operation.
         arrays: parameters of the core function: operands, results, scratch memory if it needs any.
-        sizes: its parameters for core dimensions.
+        sizes: of all core dimensions.
+        own: those among them that the core function takes.
         fails: whether it returns a status.
         calls_blas: whether it calls BLAS or LAPACK.
-        has_parts: whether it does one part of an element; ``<symbol>.parts`` then says how many there are.
+        parts: sizes that ``<symbol>.parts`` takes, which says how many parts an element has, where the core
+            function does one part.
     """
 
     def __init__(
@@ -73,19 +76,21 @@ class Batches:
         signature: Signature,
         arrays: Sequence[Value],
         sizes: Sequence[Value],
+        own: Sequence[Operand],
         *,
         fails: bool,
         calls_blas: bool,
-        has_parts: bool = False,
+        parts: Sequence[Operand] | None,
     ) -> None:
         self._symbol, self._core, self._signature = symbol, core, signature
-        self._arrays, self._sizes = arrays, sizes
-        self._fails, self._calls_blas, self._has_parts = fails, calls_blas, has_parts
+        self._arrays, self._sizes, self._own = arrays, sizes, own
+        self._fails, self._calls_blas = fails, calls_blas
+        self._parts, self._has_parts = parts or (), parts is not None
         self._shapes = [*signature.operands, *signature.results]
         self._has_scratch = len(arrays) > len(self._shapes)
         self._pointers = [f"ptr {x.text}" for x in arrays]
         # The sizes, and how many parts there are.
-        self._numbers = [f"i64 {x.text}" for x in sizes] + ["i64 %parts"] * has_parts
+        self._numbers = [f"i64 {x.text}" for x in sizes] + ["i64 %parts"] * self._has_parts
         # Arrays, sizes, then bytes of scratch memory, the first error, whether memory ran out.
         self._fields = ["ptr"] * len(arrays) + ["i64"] * (len(self._numbers) + 3)
         self._frame = "{ " + ", ".join(self._fields) + " }"
@@ -111,11 +116,9 @@ class Batches:
             [*(f"ptr noalias {x.text}" for x in self._arrays), *self._numbers, "i64 %first", "i64 %past"]
         )
         lines, passed = [], []
-        sizes = [f"i64 {x.text}" for x in self._sizes]
         element = "%b"
         if self._has_parts:
             lines += ["  %element = udiv i64 %b, %parts", "  %part = urem i64 %b, %parts"]
-            sizes.append("i64 %part")
             element = "%element"
         for i, array in enumerate(self._arrays):
             if i >= len(self._shapes):
@@ -128,7 +131,7 @@ class Batches:
             passed.append(f"ptr %at{i}")
             lines.append(f"  %o{i} = mul i64 {count}, {element}")
             lines.append(f"  %at{i} = getelementptr {array.type.element.stored}, ptr {array.text}, i64 %o{i}")
-        call = f"@{self._core}({', '.join([*passed, *sizes])})"
+        call = f"@{self._core}({', '.join([*passed, *_passed(self._own)])})"
         if self._fails:
             lines += [
                 f"  %status = call i64 {call}",
@@ -207,7 +210,7 @@ do:
         count, part_cost, parts = "%batch", "%cost", ""
         if self._has_parts:
             count, part_cost = "%count", "%part.cost"
-            parts = f"""  %parts = call i64 @{self._symbol}.parts({", ".join(sizes)})
+            parts = f"""  %parts = call i64 @{self._symbol}.parts({", ".join(_passed(self._parts))})
   %count = mul i64 %batch, %parts
   %empty = icmp eq i64 %parts, 0
   %least = select i1 %empty, i64 1, i64 %parts
@@ -271,6 +274,13 @@ def kernel_call(name: str, types: Sequence[Type], attributes: Mapping[str, int])
     )
 
 
+class _Attributes:
+    """Those of a kernel, by name."""
+
+    def __init__(self, given: Mapping[str, int]) -> None:
+        vars(self).update(given)
+
+
 def kernel_parts(helpers: Iterable[Helper]) -> list[Part]:
     """The kernels among what a kernel of a function declares."""
     return [Part(_definition(call)) for call in of_kind(helpers, KernelCall)]
@@ -285,33 +295,47 @@ def _definition(call: KernelCall) -> str:
     arrays = [Value(f"%a{i}", kind) for i, kind in enumerate(kinds)]
     if kernel.scratch is not None:
         arrays.append(Value("%scratch", Type("u8", True)))
-    sizes = [Value(f"%n.{dim}", I64) for dim in signature.dims]
+    sizes = {dim: Value(f"%n.{dim}", I64) for dim in signature.dims}
     keywords = _attributes(kernel, dict(zip(call.keywords, call.values, strict=True)))
-    part = [] if kernel.parts is None else [Value("%part", I64)]
-    formal: list[Value | Static] = [*arrays, *sizes, *part, *keywords]
+    known: dict[str, Operand] = {**sizes, "part": Value("%part", I64), **keywords}
     core = f"{symbol}.core"
-    result = translator.define(kernel.function, core, formal, "internal ")
+    own = _named(kernel.function, known, len(arrays))
+    result = translator.define(kernel.function, core, [*arrays, *own], "internal ")
+    parts = None
     if kernel.parts is not None:
-        translator.define(kernel.parts, f"{symbol}.parts", [*sizes, *keywords], "internal ")
+        parts = _named(kernel.parts, known)
+        translator.define(kernel.parts, f"{symbol}.parts", parts, "internal ")
     batches = Batches(
         symbol,
         core,
         signature,
         arrays,
-        sizes,
+        [*sizes.values()],
+        own,
         fails=result is not None,
         calls_blas=any(name.startswith(("lapack_", "blas_")) for name in translator.called),
-        has_parts=kernel.parts is not None,
+        parts=parts,
     )
     declarations = translator.declarations | batches.declarations()
     return "\n".join([translator.definitions() + batches.text(), *sorted(declarations), ""])
 
 
-def _attributes(kernel: Kernel, given: Mapping[str, int]) -> list[Static]:
-    """Values of the keyword parameters, in their order; those with defaults need not be given."""
-    parameters = inspect.signature(kernel.function).parameters.values()
-    return [
-        Static(given[p.name] if p.name in given or p.default is p.empty else p.default)
-        for p in parameters
+def _passed(operands: Iterable[Operand]) -> list[str]:
+    return [f"i64 {x.text}" for x in operands if isinstance(x, Value)]
+
+
+def _named(function: Callable[..., Any], known: Mapping[str, Operand], skipped: int = 0) -> list[Operand]:
+    """Values of the parameters of a function but the first ones, by their names."""
+    return [known[name] for name in [*inspect.signature(function).parameters][skipped:]]
+
+
+def _attributes(kernel: Kernel, given: Mapping[str, int]) -> dict[str, Operand]:
+    """Values of the keyword parameters; those with defaults need not be given, `attributes` are all."""
+    parameters = inspect.signature(kernel.function).parameters
+    if "attributes" in parameters:
+        return {**{name: Static(x) for name, x in given.items()}, "attributes": Static(_Attributes(given))}
+    return {
+        name: Static(given[name] if name in given or p.default is p.empty else p.default)
+        for name, p in parameters.items()
         if p.kind is p.KEYWORD_ONLY
-    ]
+    }

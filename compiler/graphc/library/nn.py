@@ -214,86 +214,61 @@ def end_inside(start, stride, size, count):
     return 0 if start >= size else min(count, (size - 1 - start) // stride + 1)
 
 
-def gather(x, patches, d, h, w, p, q, s, top, rows, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w):
-    """Patches of rows top, top + 1, ... of the result: a matrix (d * p * q, rows * s)."""
+def over_rows(act, x, to, f, d, h, w, p, q, s, top, rows, by):
+    """Does something for each row of an image that rows top, top + 1, ... of the result read a tap of.
+
+    Args:
+        act: takes the numbers of the row that are read, `to`, `f`, the tap, the row of the result, the first
+            of its s places inside the image, their end, s, `rows`, the stride, and if there is such a row.
+        by: strides, padding and dilation.
+    """
     for c in range(d):
         for i in range(p):
             for j in range(q):
-                to = patches[((c * p + i) * q + j) * rows * s :]
-                start = j * dilation_w - pad_w
-                first = min(first_inside(start, stride_w), s)
-                end = max(first, end_inside(start, stride_w, w, s))
+                start = j * by.dilation_w - by.pad_w
+                first = min(first_inside(start, by.stride_w), s)
+                end = max(first, end_inside(start, by.stride_w, w, s))
                 for y in range(rows):
-                    at = (top + y) * stride_h + i * dilation_h - pad_h
-                    row = to[y * s :]
-                    if at < 0 or at >= h:
-                        for k in range(s):
-                            row[k] = 0
-                    else:
-                        for k in range(first):
-                            row[k] = 0
-                        copy_row(
-                            x[(c * h + at) * w + start + first * stride_w :],
-                            row[first:],
-                            end - first,
-                            stride_w,
-                        )
-                        for k in range(end, s):
-                            row[k] = 0
+                    at = (top + y) * by.stride_h + i * by.dilation_h - by.pad_h
+                    have = x[(c * h + at) * w + start + first * by.stride_w :]
+                    inside = at >= 0 and at < h
+                    act(have, to, f, (c * p + i) * q + j, y, first, end, s, rows, by.stride_w, inside)
 
 
-def copy_row(x, row, count, stride):
-    for k in range(count):
-        row[k] = x[k * stride]
+def gather(x, patches, f, tap, y, first, end, s, rows, stride, inside):
+    """Patches: a matrix (d * p * q, rows * s)."""
+    row = patches[(tap * rows + y) * s :]
+    begin, past = first if inside else s, end if inside else s
+    for k in range(begin):
+        row[k] = 0
+    for k in range(past - begin):
+        row[begin + k] = x[k * stride]
+    for k in range(past, s):
+        row[k] = 0
 
 
-def scatter(
-    patches, x, d, h, w, p, q, s, top, rows, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w
-):
+def scatter(x, patches, f, tap, y, first, end, s, rows, stride, inside):
     """Adds patches to the places that `gather` takes them from."""
-    for c in range(d):
-        for i in range(p):
-            for j in range(q):
-                have = patches[((c * p + i) * q + j) * rows * s :]
-                start = j * dilation_w - pad_w
-                first = min(first_inside(start, stride_w), s)
-                end = max(first, end_inside(start, stride_w, w, s))
-                for y in range(rows):
-                    at = (top + y) * stride_h + i * dilation_h - pad_h
-                    if at >= 0 and at < h:
-                        add_row(
-                            x[(c * h + at) * w + start + first * stride_w :],
-                            have[y * s + first :],
-                            end - first,
-                            stride_w,
-                        )
+    if inside:
+        row = patches[(tap * rows + y) * s + first :]
+        for k in range(end - first):
+            x[k * stride] += row[k]
 
 
-def add_row(x, row, count, stride):
-    for k in range(count):
-        x[k * stride] += row[k]
+def weigh(x, out, f, tap, y, first, end, s, rows, stride, inside):
+    """Adds a tap of one filter to the result."""
+    if inside:
+        weight = f[tap]
+        row = out[y * s + first :]
+        for k in range(end - first):
+            row[k] += weight * x[k * stride]
 
 
 def product(a, b, out, m, n, k, lda, ldb, ldc, transpose_a, transpose_b, accumulate):
     """The (m, n) product of row-major matrices of k inner elements; row strides are given."""
-    kind = type_of(out)
-    one, zero = cast(1, kind), cast(0, kind)
-    call(
-        "blas_?gemm",
-        ref("T" if transpose_b else "N"),
-        ref("T" if transpose_a else "N"),
-        ref(n),
-        ref(m),
-        ref(k),
-        ref(one, kind),
-        b,
-        ref(ldb),
-        a,
-        ref(lda),
-        ref(one if accumulate else zero, kind),
-        out,
-        ref(ldc),
-    )
+    one, more = ref(1, type_of(out)), ref(1 if accumulate else 0, type_of(out))
+    ways = ref("T" if transpose_b else "N"), ref("T" if transpose_a else "N")
+    call("blas_?gemm", *ways, ref(n), ref(m), ref(k), one, b, ref(ldb), a, ref(lda), more, out, ref(ldc))
 
 
 # -- kernels -------------------------------------------------------------------------------------------------
@@ -305,41 +280,34 @@ def rows_of_part(n, taps, r, s):
     return min(rows_at_once(taps, s, r), max(fair, least))
 
 
-def conv2d_parts(
-    n, c, h, w, o, d, p, q, r, s,
-    *, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, groups,
-):  # fmt: skip
+def conv2d_parts(n, d, p, q, r, s):
     rows = rows_of_part(n, d * p * q, r, s)
     return n * ((r + rows - 1) // rows)
 
 
 @kernel("conv2d", _reference, scratch=_scratch, flags="contract", cost=_cost, parts=conv2d_parts)
-def conv2d(
-    x, f, out, scratch, n, c, h, w, o, d, p, q, r, s, part,
-    *, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, groups,
-):  # fmt: skip
+def conv2d(x, f, out, scratch, n, c, h, w, o, d, p, q, r, s, part, *, attributes):
     patches = view(scratch, type_of(x))
-    each, taps = o // groups, d * p * q
+    each, taps = o // attributes.groups, d * p * q
     step = rows_of_part(n, taps, r, s)
     blocks = (r + step - 1) // step
     image = part // blocks
     top = (part - image * blocks) * step
     rows = min(step, r - top)
-    for group in range(groups):
+    for group in range(attributes.groups):
         have = x[(image * c + group * d) * h * w :]
         want = out[((image * o + group * each) * r + top) * s :]
         weights = f[group * each * taps :]
         if each <= FEW:
             for m in range(each):
-                few(
-                    have, weights[m * taps :], want[m * r * s :], d, h, w, p, q, s, top, rows,
-                    stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w,
+                for k in range(rows * s):
+                    want[m * r * s + k] = 0
+                over_rows(
+                    weigh, have, want[m * r * s :], weights[m * taps :],
+                    d, h, w, p, q, s, top, rows, attributes,
                 )  # fmt: skip
         else:
-            gather(
-                have, patches, d, h, w, p, q, s, top, rows,
-                stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w,
-            )  # fmt: skip
+            over_rows(gather, have, patches, None, d, h, w, p, q, s, top, rows, attributes)
             product(
                 weights, patches, want, each, rows * s, taps,
                 max(taps, 1), max(rows * s, 1), max(r * s, 1),
@@ -347,44 +315,12 @@ def conv2d(
             )  # fmt: skip
 
 
-def few(x, f, out, d, h, w, p, q, s, top, rows, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w):
-    """Rows top, top + 1, ... of the result of one filter."""
-    for k in range(rows * s):
-        out[k] = 0
-    for c in range(d):
-        for i in range(p):
-            for j in range(q):
-                weight = f[(c * p + i) * q + j]
-                start = j * dilation_w - pad_w
-                first = min(first_inside(start, stride_w), s)
-                end = max(first, end_inside(start, stride_w, w, s))
-                for y in range(rows):
-                    at = (top + y) * stride_h + i * dilation_h - pad_h
-                    if at >= 0 and at < h:
-                        add_multiple(
-                            x[(c * h + at) * w + start + first * stride_w :],
-                            out[y * s + first :],
-                            weight,
-                            end - first,
-                            stride_w,
-                            1,
-                        )
-
-
-def add_multiple(x, out, weight, count, stride_x, stride_out):
-    for k in range(count):
-        out[k * stride_out] += weight * x[k * stride_x]
-
-
 def channels_of_part(count, d):
     """Channels in one part, where there are `count` independent sets of d channels."""
     return max(1, min(d, max(CHANNELS, (count * d + PARTS - 1) // PARTS)))
 
 
-def conv2d_input_parts(
-    n, o, r, s, d, p, q, c, h, w,
-    *, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, groups,
-):  # fmt: skip
+def conv2d_input_parts(n, d, *, groups):
     block = channels_of_part(n * groups, d)
     return n * groups * ((d + block - 1) // block)
 
@@ -392,10 +328,8 @@ def conv2d_input_parts(
 @kernel(
     "conv2d_input", _reference_input, scratch=_scratch, flags="contract", cost=_cost, parts=conv2d_input_parts
 )
-def conv2d_input(
-    g, f, out, scratch, n, o, r, s, d, p, q, c, h, w, part,
-    *, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, groups,
-):  # fmt: skip
+def conv2d_input(g, f, out, scratch, n, o, r, s, d, p, q, c, h, w, part, *, attributes):
+    groups = attributes.groups
     patches = view(scratch, type_of(g))
     block = channels_of_part(n * groups, d)
     blocks = (d + block - 1) // block
@@ -418,10 +352,7 @@ def conv2d_input(
             max(d * p * q, 1), max(r * s, 1), max(rows * s, 1),
             True, False, False,
         )  # fmt: skip
-        scatter(
-            patches, want, channels, h, w, p, q, s, top, rows,
-            stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w,
-        )  # fmt: skip
+        over_rows(scatter, want, patches, None, channels, h, w, p, q, s, top, rows, attributes)
         top += step
 
 
@@ -431,10 +362,7 @@ def filters_of_part(sets, each):
     return max(1, min(each, max(FILTERS, (each + wanted - 1) // max(wanted, 1))))
 
 
-def conv2d_filters_parts(
-    n, c, h, w, o, r, s, d, p, q,
-    *, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, groups,
-):  # fmt: skip
+def conv2d_filters_parts(o, d, *, groups):
     block = channels_of_part(groups, d)
     sets = groups * ((d + block - 1) // block)
     each = o // groups
@@ -450,10 +378,8 @@ def conv2d_filters_parts(
     cost=_cost,
     parts=conv2d_filters_parts,
 )
-def conv2d_filters(
-    x, g, out, scratch, n, c, h, w, o, r, s, d, p, q, part,
-    *, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, groups,
-):  # fmt: skip
+def conv2d_filters(x, g, out, scratch, n, c, h, w, o, r, s, d, p, q, part, *, attributes):
+    groups = attributes.groups
     patches = view(scratch, type_of(x))
     block = channels_of_part(groups, d)
     blocks = (d + block - 1) // block
@@ -476,10 +402,7 @@ def conv2d_filters(
         top = 0
         while top < r:
             rows = min(step, r - top)
-            gather(
-                have, patches, channels, h, w, p, q, s, top, rows,
-                stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w,
-            )  # fmt: skip
+            over_rows(gather, have, patches, None, channels, h, w, p, q, s, top, rows, attributes)
             product(
                 from_result[top * s :], patches, want, filters, taps, rows * s,
                 max(r * s, 1), max(rows * s, 1), max(filter, 1),

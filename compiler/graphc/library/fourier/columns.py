@@ -37,12 +37,12 @@ def parts_of_matrix(c):
     return (c + COLUMNS - 1) // COLUMNS
 
 
-def columns_parts(b, n, c, t, *, inverse, radices):
+def columns_parts(b, c):
     return b * parts_of_matrix(c)
 
 
 @kernel("fft_columns", _columns, scratch=_work, flags="contract", cost=_cost, parts=columns_parts)
-def fft_columns(x, table, out, scratch, b, n, c, t, part, *, inverse, radices):
+def fft_columns(x, table, out, scratch, n, c, part, *, inverse, radices):
     kind = type_of(x).real
     parts = parts_of_matrix(c)
     at = part // parts * n * c * 2

@@ -13,7 +13,7 @@ The table has the roots of unity in the order of their use (see `graphc.library.
 from __future__ import annotations
 
 from graphc.library.fourier import LARGEST
-from graphc.native.builtins import apart, evens, local, odds, put, row, type_of
+from graphc.native.builtins import apart, evens, inlined, local, odds, put, row, type_of
 
 SQRT_3_4 = 0.8660254037844386
 COS_1, COS_2 = 0.30901699437494745, -0.8090169943749475
@@ -66,88 +66,63 @@ def im_of(a, b, packed):
     return evens(a, b)
 
 
+@inlined
+def number(xr, xi, i, w, left, packed):
+    """The parts of w numbers."""
+    a, b = row(xr, i, w, left), row(xi, i, w, left)
+    return re_of(a, b, packed), im_of(a, b, packed)
+
+
 def stage_4(xr, xi, yr, yi, t, m, s, w, packed, whole):
     """With `packed`, x has real and imaginary parts as neighbours, and xi is xr moved by w."""
     scale = 1 if packed == 0 else 2
     far = s * m * scale
     for j in range(m):
-        u1, v1, u2, v2, u3, v3 = (
-            t[6 * j],
-            t[6 * j + 1],
-            t[6 * j + 2],
-            t[6 * j + 3],
-            t[6 * j + 4],
-            t[6 * j + 5],
-        )
+        z = t[6 * j :]
         for q in range(0, s, w):
             left = None if whole else s - q
             i, o = (s * j + q) * scale, 4 * s * j + q
-            a, b = row(xr, i, w, left), row(xi, i, w, left)
-            ar, ai = re_of(a, b, packed), im_of(a, b, packed)
-            a, b = row(xr, i + far, w, left), row(xi, i + far, w, left)
-            br, bi = re_of(a, b, packed), im_of(a, b, packed)
-            a, b = row(xr, i + 2 * far, w, left), row(xi, i + 2 * far, w, left)
-            cr, ci = re_of(a, b, packed), im_of(a, b, packed)
-            a, b = row(xr, i + 3 * far, w, left), row(xi, i + 3 * far, w, left)
-            dr, di = re_of(a, b, packed), im_of(a, b, packed)
+            ar, ai = number(xr, xi, i, w, left, packed)
+            br, bi = number(xr, xi, i + far, w, left, packed)
+            cr, ci = number(xr, xi, i + 2 * far, w, left, packed)
+            dr, di = number(xr, xi, i + 3 * far, w, left, packed)
             pr, pi, qr, qi = ar + cr, ai + ci, ar - cr, ai - ci
             rr, ri, sr, si = br + dr, bi + di, bi - di, dr - br
             put(yr, o, pr + rr, left)
             put(yi, o, pi + ri, left)
-            er, ei = qr + sr, qi + si
-            put(yr, o + s, er * u1 - ei * v1, left)
-            put(yi, o + s, er * v1 + ei * u1, left)
-            er, ei = pr - rr, pi - ri
-            put(yr, o + 2 * s, er * u2 - ei * v2, left)
-            put(yi, o + 2 * s, er * v2 + ei * u2, left)
-            er, ei = qr - sr, qi - si
-            put(yr, o + 3 * s, er * u3 - ei * v3, left)
-            put(yi, o + 3 * s, er * v3 + ei * u3, left)
+            put_product(yr, yi, o + s, qr + sr, qi + si, z[0], z[1], left)
+            put_product(yr, yi, o + 2 * s, pr - rr, pi - ri, z[2], z[3], left)
+            put_product(yr, yi, o + 3 * s, qr - sr, qi - si, z[4], z[5], left)
 
 
 def stage_2(xr, xi, yr, yi, t, m, s, w, whole):
     for j in range(m):
-        u, v = t[2 * j], t[2 * j + 1]
         for q in range(0, s, w):
             left = None if whole else s - q
             i, o = s * j + q, 2 * s * j + q
-            ar, ai, br, bi = (
-                row(xr, i, w, left),
-                row(xi, i, w, left),
-                row(xr, i + s * m, w, left),
-                row(xi, i + s * m, w, left),
-            )
+            ar, ai = number(xr, xi, i, w, left, 0)
+            br, bi = number(xr, xi, i + s * m, w, left, 0)
             put(yr, o, ar + br, left)
             put(yi, o, ai + bi, left)
-            er, ei = ar - br, ai - bi
-            put(yr, o + s, er * u - ei * v, left)
-            put(yi, o + s, er * v + ei * u, left)
+            put_product(yr, yi, o + s, ar - br, ai - bi, t[2 * j], t[2 * j + 1], left)
 
 
 def stage_3(xr, xi, yr, yi, t, m, s, w, whole):
     for j in range(m):
-        u1, v1, u2, v2 = t[4 * j], t[4 * j + 1], t[4 * j + 2], t[4 * j + 3]
+        z = t[4 * j :]
         for q in range(0, s, w):
             left = None if whole else s - q
             i, o = s * j + q, 3 * s * j + q
-            ar, ai, br, bi = (
-                row(xr, i, w, left),
-                row(xi, i, w, left),
-                row(xr, i + s * m, w, left),
-                row(xi, i + s * m, w, left),
-            )
-            cr, ci = row(xr, i + 2 * s * m, w, left), row(xi, i + 2 * s * m, w, left)
+            ar, ai = number(xr, xi, i, w, left, 0)
+            br, bi = number(xr, xi, i + s * m, w, left, 0)
+            cr, ci = number(xr, xi, i + 2 * s * m, w, left, 0)
             tr, ti = br + cr, bi + ci
             mr, mi = ar - 0.5 * tr, ai - 0.5 * ti
             dr, di = SQRT_3_4 * (br - cr), SQRT_3_4 * (bi - ci)
             put(yr, o, ar + tr, left)
             put(yi, o, ai + ti, left)
-            er, ei = mr + di, mi - dr
-            put(yr, o + s, er * u1 - ei * v1, left)
-            put(yi, o + s, er * v1 + ei * u1, left)
-            er, ei = mr - di, mi + dr
-            put(yr, o + 2 * s, er * u2 - ei * v2, left)
-            put(yi, o + 2 * s, er * v2 + ei * u2, left)
+            put_product(yr, yi, o + s, mr + di, mi - dr, z[0], z[1], left)
+            put_product(yr, yi, o + 2 * s, mr - di, mi + dr, z[2], z[3], left)
 
 
 def stage_5(xr, xi, yr, yi, t, m, s, w, whole):
@@ -157,19 +132,11 @@ def stage_5(xr, xi, yr, yi, t, m, s, w, whole):
         for q in range(0, s, w):
             left = None if whole else s - q
             i, o = s * j + q, 5 * s * j + q
-            ar, ai = row(xr, i, w, left), row(xi, i, w, left)
-            br, bi, cr, ci = (
-                row(xr, i + far, w, left),
-                row(xi, i + far, w, left),
-                row(xr, i + 2 * far, w, left),
-                row(xi, i + 2 * far, w, left),
-            )
-            dr, di, er, ei = (
-                row(xr, i + 3 * far, w, left),
-                row(xi, i + 3 * far, w, left),
-                row(xr, i + 4 * far, w, left),
-                row(xi, i + 4 * far, w, left),
-            )
+            ar, ai = number(xr, xi, i, w, left, 0)
+            br, bi = number(xr, xi, i + far, w, left, 0)
+            cr, ci = number(xr, xi, i + 2 * far, w, left, 0)
+            dr, di = number(xr, xi, i + 3 * far, w, left, 0)
+            er, ei = number(xr, xi, i + 4 * far, w, left, 0)
             t1r, t1i, t3r, t3i = br + er, bi + ei, br - er, bi - ei
             t2r, t2i, t4r, t4i = cr + dr, ci + di, cr - dr, ci - di
             put(yr, o, ar + t1r + t2r, left)
@@ -204,12 +171,8 @@ def stage_odd(xr, xi, yr, yi, t, p, m, s, w, whole):
             br, bi = ar, ai
             for k in range(half):
                 at, back = i + (k + 1) * far, i + (p - 1 - k) * far
-                er, ei, fr, fi = (
-                    row(xr, at, w, left),
-                    row(xi, at, w, left),
-                    row(xr, back, w, left),
-                    row(xi, back, w, left),
-                )
+                er, ei = number(xr, xi, at, w, left, 0)
+                fr, fi = number(xr, xi, back, w, left, 0)
                 put(sums, 4 * w * k, er + fr)
                 put(sums, 4 * w * k + w, ei + fi)
                 put(sums, 4 * w * k + 2 * w, er - fr)

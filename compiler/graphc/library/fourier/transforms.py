@@ -559,118 +559,63 @@ def _cost_any(sizes):
 
 def rows_of_part(n):
     """Rows that one core does at a time."""
-    return max(1, ELEMENTS // max(n, 1) // SIDE_BY_SIDE) * SIDE_BY_SIDE if n < ELEMENTS else 1
+    return rows_of_part_any(n) if n < ELEMENTS else 1
 
 
 def rows_of_part_any(n):
     return max(1, ELEMENTS // max(n, 1) // SIDE_BY_SIDE) * SIDE_BY_SIDE
 
 
-def fft_parts(b, n, t, *, inverse, mode, radices):
+def parts(b, n):
     return (b + rows_of_part(n) - 1) // rows_of_part(n)
 
 
-def fft_any_parts(b, n, t, *, inverse, mode, radices):
+def parts_any(b, n):
     return (b + rows_of_part_any(n) - 1) // rows_of_part_any(n)
 
 
-def rfft_parts(b, n, t, k, *, mode, radices):
-    return (b + rows_of_part(n) - 1) // rows_of_part(n)
-
-
-def rfft_any_parts(b, n, t, k, *, mode, radices):
-    return (b + rows_of_part_any(n) - 1) // rows_of_part_any(n)
-
-
-def irfft_parts(b, k, t, n, *, mode, radices):
-    return (b + rows_of_part(n) - 1) // rows_of_part(n)
-
-
-def irfft_any_parts(b, k, t, n, *, mode, radices):
-    return (b + rows_of_part_any(n) - 1) // rows_of_part_any(n)
-
-
-@kernel("fft", _fft, scratch=_work, flags="contract", cost=_cost, parts=fft_parts)
-def fft(x, table, out, scratch, b, n, t, part, *, inverse, mode, radices):
+def part_of_rows(x, table, out, scratch, b, n, k, part, mode, real, inverse, radices):
     kind = type_of(x).real
     first = part * rows_of_part(n)
     last = min(b, first + rows_of_part(n))
     have, want, work = view(x, kind), view(out, kind), view(scratch, kind)
-    rows_in_lanes(have, table, want, work, first, last, n, n, mode, False, inverse, False, radices)
+    rows_in_lanes(have, table, want, work, first, last, n, k, mode, real, inverse, False, radices)
 
 
-@kernel("rfft", _rfft, scratch=_work_real, flags="contract", cost=_cost, parts=rfft_parts)
-def rfft(x, table, out, scratch, b, n, t, k, part, *, mode, radices):
-    kind = type_of(x)
-    first = part * rows_of_part(n)
-    last = min(b, first + rows_of_part(n))
-    want, work = view(out, kind), view(scratch, kind)
-    rows_in_lanes(x, table, want, work, first, last, n, k, mode, True, False, False, radices)
+@kernel("fft", _fft, scratch=_work, flags="contract", cost=_cost, parts=parts)
+def fft(x, table, out, scratch, b, n, part, *, inverse, mode, radices):
+    part_of_rows(x, table, out, scratch, b, n, n, part, mode, False, inverse, radices)
 
 
-@kernel("irfft", _irfft, scratch=_work_real, flags="contract", cost=_cost, parts=irfft_parts)
-def irfft(x, table, out, scratch, b, k, t, n, part, *, mode, radices):
-    kind = type_of(out)
-    first = part * rows_of_part(n)
-    last = min(b, first + rows_of_part(n))
-    have, work = view(x, kind), view(scratch, kind)
-    rows_in_lanes(have, table, out, work, first, last, n, k, mode, True, True, False, radices)
+@kernel("irfft", _irfft, scratch=_work_real, flags="contract", cost=_cost, parts=parts)
+@kernel("rfft", _rfft, scratch=_work_real, flags="contract", cost=_cost, parts=parts)
+def rfft(x, table, out, scratch, b, n, k, part, *, mode, radices):
+    part_of_rows(x, table, out, scratch, b, n, k, part, mode, True, type_of(x).is_complex, radices)
 
 
 # -- any size ------------------------------------------------------------------------------------------------
 
+_ANY = {"scratch": _work_any, "errors": _EMPTY, "flags": "contract", "cost": _cost_any, "parts": parts_any}
 
-@kernel(
-    "fft_any", _fft, scratch=_work_any, errors=_EMPTY, flags="contract", cost=_cost_any, parts=fft_any_parts
-)
-def fft_any(x, table, out, scratch, b, n, t, part, *, inverse, mode, radices):
+
+def part_of_any_rows(x, table, out, scratch, b, n, k, part, real, inverse, mode, radices):
     if n < 1:
         return 1
     kind = type_of(x).real
+    first = part * rows_of_part_any(n)
+    last = min(b, first + rows_of_part_any(n))
     have, want, work = view(x, kind), view(out, kind), view(scratch, kind)
-    first = part * rows_of_part_any(n)
-    last = min(b, first + rows_of_part_any(n))
-    transform_rows(
-        have, table, want, work, first, last, n, n, False, inverse, mode, radices, 256 // kind.bits
-    )
+    transform_rows(have, table, want, work, first, last, n, k, real, inverse, mode, radices, 256 // kind.bits)
     return 0
 
 
-@kernel(
-    "rfft_any",
-    _rfft,
-    scratch=_work_any,
-    errors=_EMPTY,
-    flags="contract",
-    cost=_cost_any,
-    parts=rfft_any_parts,
-)
-def rfft_any(x, table, out, scratch, b, n, t, k, part, *, mode, radices):
-    if n < 1:
-        return 1
-    kind = type_of(x)
-    want, work = view(out, kind), view(scratch, kind)
-    first = part * rows_of_part_any(n)
-    last = min(b, first + rows_of_part_any(n))
-    transform_rows(x, table, want, work, first, last, n, k, True, False, mode, radices, 256 // kind.bits)
-    return 0
+@kernel("fft_any", _fft, **_ANY)
+def fft_any(x, table, out, scratch, b, n, part, *, inverse, mode, radices):
+    return part_of_any_rows(x, table, out, scratch, b, n, n, part, False, inverse, mode, radices)
 
 
-@kernel(
-    "irfft_any",
-    _irfft,
-    scratch=_work_any,
-    errors=_EMPTY,
-    flags="contract",
-    cost=_cost_any,
-    parts=irfft_any_parts,
-)
-def irfft_any(x, table, out, scratch, b, k, t, n, part, *, mode, radices):
-    if n < 1:
-        return 1
-    kind = type_of(out)
-    have, work = view(x, kind), view(scratch, kind)
-    first = part * rows_of_part_any(n)
-    last = min(b, first + rows_of_part_any(n))
-    transform_rows(have, table, out, work, first, last, n, k, True, True, mode, radices, 256 // kind.bits)
-    return 0
+@kernel("irfft_any", _irfft, **_ANY)
+@kernel("rfft_any", _rfft, **_ANY)
+def rfft_any(x, table, out, scratch, b, n, k, part, *, mode, radices):
+    inverse = type_of(x).is_complex
+    return part_of_any_rows(x, table, out, scratch, b, n, k, part, True, inverse, mode, radices)

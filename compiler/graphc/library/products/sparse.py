@@ -112,12 +112,12 @@ def first_row(indptr, rows, z, part, parts):
     return low
 
 
-def parts_of(z, columns):
-    """Into how many parts rows with z values are divided for a product with so many columns."""
-    return max(1, min(64, z * max(columns, 1) // VALUES))
+def parts_of(z, n):
+    """Into how many parts rows with z values are divided for a product with n columns."""
+    return max(1, min(64, z * max(n, 1) // VALUES))
 
 
-def product_parts(z, p, k, n, m, *, transpose):
+def product_parts(z, n, *, transpose):
     return 1 if transpose else parts_of(z, n)
 
 
@@ -132,14 +132,10 @@ def column_width(z, n, m):
     return ((n + parts - 1) // parts + 15) // 16 * 16
 
 
-def partial_parts(z, p, k, n, q, m):
+def partial_parts(z, n, q, m):
     """One part for each group of rows; if there is one group, one for some columns of the dense matrix."""
     width = column_width(z, n, m)
     return (n + width - 1) // width if q == 1 and n > 0 else q
-
-
-def sampled_parts(z, p, m, n, k):
-    return parts_of(z, n)
 
 
 def _cost(sizes):
@@ -287,9 +283,7 @@ def add_multiple(x, out, factor, n):
             c += 8
 
 
-@kernel(
-    "csr_sampled_product", _sampled, errors=ERRORS, flags="reassoc contract", cost=_cost, parts=sampled_parts
-)
+@kernel("csr_sampled_product", _sampled, errors=ERRORS, flags="reassoc contract", cost=_cost, parts=parts_of)
 def csr_sampled_product(indices, indptr, a, b, out, z, p, m, n, k, part):
     if p - 1 != m:
         return 1
