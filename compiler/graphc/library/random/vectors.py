@@ -34,18 +34,24 @@ def uniform(bitgen):
     return invoke(at(words[3], "u8"), at(words[0], "u8"), returns="f64")
 
 
+@inlined
+def searched(sums, u, k, above):
+    """The first position of k at which a sum is not below a number, or `above` it."""
+    low, high = 0, k
+    while low < high:
+        middle = low + ((high - low) >> 1)
+        if sums[middle] <= u if above else sums[middle] < u:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
 def categorical(bitgen, k, scratch, cache, first, out, p):
     """The first position at which the running sum of p is not below a uniform number."""
     if first:
         running_sum(p, scratch, k)
-    u, low, high = uniform(bitgen), 0, k
-    while low < high:
-        middle = low + ((high - low) >> 1)
-        if scratch[middle] < u:
-            low = middle + 1
-        else:
-            high = middle
-    out[0] = min(low, k - 1)
+    out[0] = min(searched(scratch, uniform(bitgen), k, False), k - 1)
 
 
 def choice(bitgen, k, scratch, cache, first, out, p):
@@ -56,14 +62,7 @@ def choice(bitgen, k, scratch, cache, first, out, p):
         total = running_sum(p, scratch, k)
         for i in range(k):
             scratch[i] = scratch[i] / total
-    u, low, high = uniform(bitgen), 0, k
-    while low < high:
-        middle = low + ((high - low) >> 1)
-        if scratch[middle] <= u:
-            low = middle + 1
-        else:
-            high = middle
-    out[0] = min(low, k - 1)
+    out[0] = min(searched(scratch, uniform(bitgen), k, True), k - 1)
 
 
 def dirichlet(bitgen, k, scratch, cache, first, out, alpha):

@@ -67,27 +67,20 @@ def restore(out, i):
         bits[i] = bits[i] ^ SIGN[kind.bits]
 
 
-def insert(keys, n):
+def insert(keys, positions, n):
+    """Sorts keys, and if there are positions, these with them."""
     for i in range(1, n):
         key = keys[i]
+        position = None if positions is None else positions[i]
         j = i
         while j > 0 and keys[j - 1] > key:
             keys[j] = keys[j - 1]
+            if positions is not None:
+                positions[j] = positions[j - 1]
             j -= 1
         keys[j] = key
-
-
-def insert_pairs(keys, positions, n):
-    for i in range(1, n):
-        key = keys[i]
-        position = positions[i]
-        j = i
-        while j > 0 and keys[j - 1] > key:
-            keys[j] = keys[j - 1]
-            positions[j] = positions[j - 1]
-            j -= 1
-        keys[j] = key
-        positions[j] = position
+        if positions is not None:
+            positions[j] = position
 
 
 def digit(key, which):
@@ -113,17 +106,22 @@ def begin(counts):
         at += count
 
 
-def distribute(source, target, starts, n, d):
+def distribute(source, from_, target, to, starts, n, d):
     for i in range(n):
         key = source[i]
         v = digit(key, d)
         at = starts[v]
         target[at] = key
+        if to is not None:
+            to[at] = from_[i]
         starts[v] = at + 1
 
 
-def radix(keys, other, n, low, high):
-    """Sorts keys by the bytes low to high - 1; a byte that all have in common costs nothing."""
+def radix(keys, positions, other, others, n, low, high):
+    """Sorts by the bytes low to high - 1 of keys; a byte that all have in common costs nothing.
+
+    With positions these are what is sorted, and the keys are anything afterwards.
+    """
     counts = local(2048, "i64")
     count_digits(keys, counts, n, low, high)
     moved = 0
@@ -133,42 +131,16 @@ def radix(keys, other, n, low, high):
             continue
         begin(starts)
         if moved == 0:
-            distribute(keys, other, starts, n, d)
+            distribute(keys, positions, other, others, starts, n, d)
         else:
-            distribute(other, keys, starts, n, d)
+            distribute(other, others, keys, positions, starts, n, d)
         moved = 1 - moved
     if moved == 1:
         for i in range(n):
-            keys[i] = other[i]
-
-
-def distribute_pairs(source, from_, target, to, starts, n, d):
-    for i in range(n):
-        key = source[i]
-        v = digit(key, d)
-        at = starts[v]
-        target[at] = key
-        to[at] = from_[i]
-        starts[v] = at + 1
-
-
-def radix_pairs(keys, positions, other, others, n, digits):
-    counts = local(2048, "i64")
-    count_digits(keys, counts, n, 0, digits)
-    moved = 0
-    for d in range(digits):
-        starts = counts[d * 256 :]
-        if starts[digit(keys[0], d)] == n:
-            continue
-        begin(starts)
-        if moved == 0:
-            distribute_pairs(keys, positions, other, others, starts, n, d)
-        else:
-            distribute_pairs(other, others, keys, positions, starts, n, d)
-        moved = 1 - moved
-    if moved == 1:
-        for i in range(n):
-            positions[i] = others[i]
+            if positions is None:
+                keys[i] = other[i]
+            else:
+                positions[i] = others[i]
 
 
 def sort_short(keys, positions, pairs, n):
@@ -179,7 +151,7 @@ def sort_short(keys, positions, pairs, n):
     for i in range(n):
         positions[i] = cast(pairs[i] & 255, "i64")
         pairs[i] = keys[positions[i]]
-    insert_pairs(pairs, positions, n)
+    insert(pairs, positions, n)
 
 
 def width(number):
@@ -203,9 +175,9 @@ def sort_ties(keys, positions, pairs, others, n, bits):
             for i in range(count):
                 run[i] = keys[positions[first + i]]
             if count <= TIES:
-                insert_pairs(run, positions[first:], count)
+                insert(run, positions[first:], count)
             else:
-                radix_pairs(run, positions[first:], pairs[first:], others[n + first :], count, 8)
+                radix(run, positions[first:], pairs[first:], others[n + first :], count, 0, 8)
         first = last
 
 
@@ -242,11 +214,11 @@ def sort_keys(keys, other, n):
     """Sorts unsigned integers."""
     kind = type_of(keys)
     if n <= FEW:
-        insert(keys, n)
+        insert(keys, None, n)
     elif n < MANY[kind.bits]:
         call(SYMBOLS[kind.bits], keys, n, other, returns="i32")
     else:
-        radix(keys, other, n, 0, kind.bits // 8)
+        radix(keys, None, other, None, n, 0, kind.bits // 8)
 
 
 def less(a, b):
@@ -354,23 +326,23 @@ def argsort(x, out, scratch, n):
             words[i] = key_of(x, i, False)
             out[i] = i
         if n <= FEW:
-            insert_pairs(words, out, n)
+            insert(words, out, n)
         elif n <= SHORT:
             sort_short(words, out, words[n:], n)
         elif DIRECT[64]:
             sort_pairs(words, out, words[n:], view(words[2 * n :], "i64"), n)
         else:
-            radix_pairs(words, out, words[n:], view(words[2 * n :], "i64"), n, 8)
+            radix(words, out, words[n:], view(words[2 * n :], "i64"), n, 0, 8)
     else:
         # Key and position share a word, so that moving one moves both.
         pairs = view(out, "u64")
         for i in range(n):
             pairs[i] = (cast(key_of(x, i, False), "u64") << 32) | cast(i, "u64")
         if n <= FEW:
-            insert(pairs, n)
+            insert(pairs, None, n)
         elif n < PAIRS:
             call(SYMBOLS[64], pairs, n, words, returns="i32")
         else:
-            radix(pairs, words, n, 4, 4 + kind.bits // 8)
+            radix(pairs, None, words, None, n, 4, 4 + kind.bits // 8)
         for i in range(n):
             pairs[i] = pairs[i] & 4294967295

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from graphc.library import kernel
-from graphc.library.sorting import SIGN, UNSIGNED, key_of, radix_pairs
+from graphc.library.sorting import SIGN, UNSIGNED, key_of, radix
 from graphc.native.builtins import (
     cast,
     choose,
@@ -204,7 +204,7 @@ def sort_all(x, positions, words, n, k, smallest):
     for i in range(n):
         words[i] = ~cast(ranked(x, i, smallest), "u64")
         order[i] = i
-    radix_pairs(words, order, words[n:], view(words[3 * n :], "i64"), n, 8)
+    radix(words, order, words[n:], view(words[3 * n :], "i64"), n, 0, 8)
     for i in range(k):
         positions[i] = order[i]
 

@@ -16,10 +16,9 @@ from graphc.library.sorting import (
     FEW,
     UNSIGNED,
     insert,
-    insert_pairs,
     key_of,
     merge_positions,
-    radix_pairs,
+    radix,
     restore,
     sort_by_merging,
     sort_keys,
@@ -41,13 +40,17 @@ def pivot_of(keys, n):
     )
 
 
-def divide(keys, n, pivot, equal):
-    """Moves keys below the pivot, or with `equal` up to it, to the front; returns their number."""
+def divide(keys, positions, n, pivot, equal):
+    """Keys below the pivot (or equal to it) first, and positions with them; returns how many these are."""
     j = 0
     for i in range(n):
         key = keys[i]
         keys[i] = keys[j]
         keys[j] = key
+        if positions is not None:
+            position = positions[i]
+            positions[i] = positions[j]
+            positions[j] = position
         if equal:
             j += cast(key <= pivot, "i64")
         else:
@@ -55,63 +58,31 @@ def divide(keys, n, pivot, equal):
     return j
 
 
-def divide_pairs(keys, positions, n, pivot, equal):
-    j = 0
-    for i in range(n):
-        key = keys[i]
-        position = positions[i]
-        keys[i] = keys[j]
-        positions[i] = positions[j]
-        keys[j] = key
-        positions[j] = position
-        if equal:
-            j += cast(key <= pivot, "i64")
-        else:
-            j += cast(key < pivot, "i64")
-    return j
-
-
-def select(keys, other, n, rank):
+def select(keys, positions, other, others, n, rank):
     """Brings the key of a rank into its place; the others to the sides where they belong."""
     first, last = 0, n
     tries = 64
     while last - first > FEW:
+        moved = None if positions is None else positions[first:]
         tries -= 1
-        if tries == 0:
+        if tries == 0 and positions is None:
             sort_keys(keys[first:], other, last - first)
             return
-        pivot = pivot_of(keys[first:], last - first)
-        below = divide(keys[first:], last - first, pivot, False)
-        if rank < first + below:
-            last = first + below
-        else:
-            first += below
-            same = divide(keys[first:], last - first, pivot, True)
-            if rank < first + same:
-                return
-            first += same
-    insert(keys[first:], last - first)
-
-
-def select_pairs(keys, positions, other, others, n, rank):
-    first, last = 0, n
-    tries = 64
-    while last - first > FEW:
-        tries -= 1
-        if tries == 0:
-            radix_pairs(keys[first:], positions[first:], other, others, last - first, 8)
+        elif tries == 0:
+            radix(keys[first:], moved, other, others, last - first, 0, 8)
             return
         pivot = pivot_of(keys[first:], last - first)
-        below = divide_pairs(keys[first:], positions[first:], last - first, pivot, False)
+        below = divide(keys[first:], moved, last - first, pivot, False)
         if rank < first + below:
             last = first + below
         else:
             first += below
-            same = divide_pairs(keys[first:], positions[first:], last - first, pivot, True)
+            moved = None if positions is None else positions[first:]
+            same = divide(keys[first:], moved, last - first, pivot, True)
             if rank < first + same:
                 return
             first += same
-    insert_pairs(keys[first:], positions[first:], last - first)
+    insert(keys[first:], None if positions is None else positions[first:], last - first)
 
 
 def rank_of(kth, r, n):
@@ -163,7 +134,7 @@ def select_ranks(x, kth, out, other, n, k):
         if rank == done + 1:
             smallest_first(keys[rank:], n - rank)
         elif rank > done:
-            select(keys[done + 1 :], other, n - done - 1, rank - done - 1)
+            select(keys[done + 1 :], None, other, None, n - done - 1, rank - done - 1)
         done = rank
     for i in range(n):
         restore(out, i)
@@ -175,10 +146,9 @@ def select_positions(x, kth, out, words, n, k):
         out[i] = i
     others = view(words[2 * n :], "i64")
     if k > 1:
-        radix_pairs(words, out, words[n:], others, n, 8)
+        radix(words, out, words[n:], others, n, 0, 8)
     elif k == 1:
-        rank = rank_of(kth, 0, n)
-        select_pairs(words, out, words[n:], others, n, rank)
+        select(words, out, words[n:], others, n, rank_of(kth, 0, n))
 
 
 def _ranks(x, kth):
