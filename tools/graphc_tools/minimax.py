@@ -152,8 +152,8 @@ def _print(target: Target) -> None:
         coefficients, worst = fit(target, dtype)
         print(f"    # largest relative error 2^{float(mp.log(worst, 2)):.1f}")
         print(f'    "f{dtype[5:]}": (')
-        for value in coefficients:
-            print(f"        {value!r},")
+        for first in range(0, len(coefficients), 4):
+            print(f"        *{tuple(coefficients[first : first + 4])!r},")
         print("    ),")
 
 
