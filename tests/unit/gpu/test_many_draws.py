@@ -19,8 +19,8 @@ from graphc.ir import build
 from graphc.ir.value import as_index, converted
 from graphc.lowering.carried import carry
 from graphc.lowering.converter import FunctionConverter
-from graphc.lowering.device_code import ranks as device_ranks
-from graphc.lowering.device_code import ziggurats as device_ziggurats
+from graphc.lowering.device_code import philox as device_philox
+from graphc.lowering.device_code import streams as device_streams
 from graphc.lowering.rules import LOWERING, ON_DEVICES
 from graphc.tensor.random.native import draw_native
 from graphc_dialects._mlir import ir
@@ -68,9 +68,9 @@ def as_on_devices(monkeypatch: pytest.MonkeyPatch) -> list[ir.Operation]:
 
     LOWERING.get(RANDOM)  # now its rule is there
     monkeypatch.setitem(LOWERING._rules, RANDOM, lowers)
-    for module in (device_ranks, device_ziggurats):
+    for module in (device_philox, device_streams):
         monkeypatch.setattr(module, "running", _running)
-    monkeypatch.setattr(device_ranks, "positions", _positions)
+    monkeypatch.setattr(device_philox, "positions", _positions)
     return seen
 
 
@@ -93,7 +93,7 @@ def test_numbers_and_state(
     as_on_devices: list[ir.Operation],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(device_ranks, "SHIFT", _SHIFT.get(name, device_ranks.SHIFT))
+    monkeypatch.setattr(device_philox, "SHIFT", _SHIFT.get(name, device_philox.SHIFT))
     n, parameters = pt.lscalar("n"), [pt.dscalar() for _ in given[0]]
     rng = graphc.shared(generator(3))
     after, draws = getattr(pt.random, name)(*parameters, size=(n,), rng=rng, return_next_rng=True)

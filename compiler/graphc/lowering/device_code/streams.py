@@ -1,94 +1,457 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Draws for devices that take several words of the stream one after the other.
+"""Numbers of the stream that draws on devices are made of: uniform, normal and exponential ones, one or more.
 
-A draw is a function of the word at which it begins, so that it is known for each word what a draw there would
-take. `ranks.Orbit` finds those at which one begins, and a running sum numbers them. All draws share the
-parameters that say how many words they take.
+Uniform numbers take a word of the stream each, or none; those of float32 take halves of words. Normal and
+exponential ones are NumPy's ziggurats, all at once. Exponentials and logarithms are those of the device:
+numbers from tails may differ from NumPy's in the last digit.
+
+Where draws take several words, what a draw at each word would take is found out for all words at once. An
+orbit of the first word says at which one begins (`philox.Orbit`), and their positions are listed.
+
+Source: G. Marsaglia, W. Tsang, "The ziggurat method for generating random variables" (2000), with NumPy's
+tables.
 """
 
 from __future__ import annotations
 
+import ctypes
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
+import numpy as np
+
 from graphc.ir import build
-from graphc.ir.value import as_index, literal, smaller
+from graphc.ir.value import as_index, converted, larger, literal, smaller
 from graphc.lowering import calls
 from graphc.lowering.carried import carry, carry_while, either
-from graphc.lowering.device_code.formulas import Formula, affine, half, inverse, scaled
-from graphc.lowering.device_code.philox import Words, uniform
-from graphc.lowering.device_code.ranks import Orbit, Ranks, words_of
-from graphc.lowering.device_code.ziggurats import EXPONENTIAL, NORMAL, Ziggurat
-from graphc.lowering.partial_reductions import position
+from graphc.lowering.device_code.philox import (
+    Bits,
+    Orbit,
+    Ranks,
+    State,
+    Words,
+    here,
+    running,
+    vector_type,
+    word_type,
+    words_of,
+)
+from graphc.lowering.partial_reductions import elementwise, position
+from graphc.lowering.structural import reshape
 from graphc_dialects._mlir import ir
+from graphc_runtime import npyrandom
 from graphc_runtime.record import record
 
-# How much longer than expected the stream is, a share of it, and some words; words after it that are read.
-# Draws take more words than that once in 10**19 times at most.
-_SHARE, _MORE, _LAST = 16, 768, 64
+# Levels of a ziggurat, where the tails begin, and the inverse of that of the normal distribution.
+_LEVELS = 256
+_NORMAL_TAIL, _INVERSE = 3.6541528853610087963519472518, 0.27366123732975827203338247596
+_EXPONENTIAL_TAIL = 7.69711747013104972
+# Words for attempts that take more than one or give no number: of all draws 1 in so many powers of 2, where a
+# normal one takes 1.023 on average, and an exponential one 1.034; some more; and for the last attempt.
+_SHARE, _MORE, _LAST = 4, 256, 64
+# Words of which one thread says where attempts begin, as bits; the words before from which it follows them:
+# that it has not come to the stream's own beginnings by then happens once in 10**25 times; and the most words
+# of an attempt that are told.
+_GROUP, _BEFORE, _MOST = 6, 32, 127
+# Words beyond those that draws take if no number is 0: each is 0 once in 2**53 times.
+_SPARE = 8
+# How many words an attempt takes, whether it gives a number, and the number.
+Attempt: TypeAlias = "tuple[ir.Value, ir.Value, ir.Value]"
 
-# A number, and the place of the word after those that it took.
-Drawn: TypeAlias = "tuple[ir.Value, ir.Value]"
-# Parameters, in the body of a nest.
-Given: TypeAlias = "Callable[[], list[ir.Value]]"
+
+@record(frozen=True)
+class Source:
+    """Numbers of the stream, one a draw; all is asked for in the bodies of nests.
+
+    Attributes:
+        number: of a draw, an index, the number that it is made of.
+        taken: how many words, or halves for float32, so many draws take, an i64.
+    """
+
+    number: Callable[[ir.Value], ir.Value]
+    taken: Callable[[ir.Value], ir.Value]
+
+
+@record(frozen=True)
+class Format:
+    """The format of the numbers: its name in NumPy's tables, and its dtype and that of bits.
+
+    Attributes:
+        mantissa: bits of a normal number.
+        shift: how many bits of a word, or half a one, exponential numbers leave out.
+        digits: of a uniform number, and how many bits it leaves out.
+    """
+
+    name: str
+    dtype: str
+    limit: str
+    mantissa: int
+    shift: int
+    digits: tuple[int, int]
+
+    @property
+    def type(self) -> ir.Type:
+        """The type of numbers."""
+        return ir.F64Type.get() if self.dtype == "float64" else ir.F32Type.get()
+
+    def bits(self, state: ir.Value, words: Bits | None, place: ir.Value) -> ir.Value:
+        """The word, or the half, at a place after a state; `words` gives those that are there already."""
+        if self.dtype == "float32":
+            return State(state).half(place, words)
+        return State(state).word(place) if words is None else words(place)
+
+    def uniform(self, bits: ir.Value) -> ir.Value:
+        """A number in [0, 1)."""
+        return converted(bits >> self.digits[1], self.type) * 2.0 ** -self.digits[0]
+
+    def rounded(self, function: str, x: ir.Value) -> ir.Value:
+        """A function, computed in float64 and rounded, as the C library's of float32 nearly always are."""
+        return converted(build.math(function, wide(x)), self.type)
+
+    def log_of_rest(self, bits: ir.Value) -> ir.Value:
+        """The logarithm of 1 - u, of a uniform number u."""
+        return self.rounded("log1p", -self.uniform(bits))
+
+    def table(self, name: str, of_bits: bool) -> ir.Value:
+        """One of NumPy's tables, as a tensor."""
+        dtype = np.dtype(self.limit if of_bits else self.dtype)
+        address = npyrandom.address(f"{name}_{self.name}")
+        raw = (ctypes.c_char * (dtype.itemsize * _LEVELS)).from_address(address).raw
+        table = np.frombuffer(raw, dtype)
+        kind = ir.RankedTensorType.get([_LEVELS], word_type() if of_bits else self.type)
+        value = ir.DenseElementsAttr.get(table.astype(np.int64) if of_bits else table, type=kind)
+        return build.create("arith.constant", [kind], [], value=value).result
+
+
+DOUBLE = Format("double", "float64", "uint64", 0x000FFFFFFFFFFFFF, 3, (53, 11))
+FLOAT = Format("float", "float32", "uint32", 0x007FFFFF, 1, (24, 8))
+
+
+def wide(x: ir.Value) -> ir.Value:
+    """A number in float64."""
+    return converted(x, ir.F64Type.get())
+
+
+# -- of one uniform number ----------------------------------------------------------------------------------
+
+
+def uniforms(state: ir.Value, kind: Format = DOUBLE) -> Source:
+    """A number in [0, 1) a draw."""
+    return Source(lambda draw: kind.uniform(kind.bits(state, None, calls.number(draw))), calls.number)
+
+
+def _uniform(state: ir.Value, place: ir.Value) -> ir.Value:
+    return DOUBLE.uniform(State(state).word(place))
+
+
+def positive(op: ir.Operation, state: ir.Value, count: ir.Value) -> Source:
+    """A number in (0, 1) for each of so many draws: words that stand for 0 are left out."""
+
+    def gives() -> ir.Value:
+        return converted(build.const_i64(0).below(State(state).word(here()) >> 11), word_type())
+
+    ranks = Ranks(op, count + _SPARE, gives)
+    return Source(lambda draw: _uniform(state, calls.number(ranks.place(draw))), ranks.end)
+
+
+def possible_alike(state: ir.Value, share: Callable[[], ir.Value]) -> Source:
+    """A number in [0, 1) a draw, or for none, where their probability is 0."""
+    return Source(uniforms(state).number, lambda count: build.select(share() > 0.0, calls.number(count), 0))
+
+
+def possible(op: ir.Operation, state: ir.Value, share: ir.Value, sizes: list[ir.Value]) -> Source:
+    """A number in [0, 1) for each draw whose probability is not 0; the others take no word.
+
+    Args:
+        op: the operation.
+        state: the generator's words before the draws, a tensor.
+        share: the probabilities, a tensor that is repeated along dimensions in which its type has 1.
+        sizes: of the draws.
+    """
+    count = calls.product(sizes)
+    kind = ir.RankedTensorType.get([build.DYNAMIC] * len(sizes), word_type())
+    some = elementwise(
+        [share], build.empty(kind, sizes), lambda given: converted(given[0] > 0.0, word_type())
+    )
+    until = running(op, reshape(some, vector_type(), [count]), count)
+
+    def number(draw: ir.Value) -> ir.Value:
+        # A draw that takes no word may look at any.
+        place = until[draw] - 1
+        return _uniform(state, build.select(calls.number(draw).below(place), 0, place))
+
+    def taken(count: ir.Value) -> ir.Value:
+        none, last, zero = count.equals(0), count - 1, build.const_i64(0)
+        return either(none, [word_type()], lambda: [zero], lambda: [until[last]])[0]
+
+    return Source(number, taken)
+
+
+# -- of ziggurats -------------------------------------------------------------------------------------------
+
+
+@record(frozen=True)
+class Ziggurat:
+    """A distribution: its letter in the names of NumPy's tables, an attempt, and the format of numbers."""
+
+    letter: str
+    attempt: Callable[[Format, Bits, ir.Value, list[ir.Value]], Attempt]
+    format: Format
+
+    def tables(self) -> list[ir.Value]:
+        """The tables of limits, widths and heights of levels, as tensors."""
+        return [self.format.table(f"{kind}{self.letter}", kind == "k") for kind in "kwf"]
+
+    def attempt_at(self, words: Bits, place: ir.Value, tables: list[ir.Value]) -> Attempt:
+        """Result of the attempt at a place, an index, with the tables."""
+        return self.attempt(self.format, words, place, tables)
+
+
+class Draws:
+    """So many draws, an index, of a ziggurat; a `Source`.
+
+    A draw begins with one word. Nearly always that is all; else it takes more words, or begins again after
+    them. So where a draw begins depends on those before. But attempts that begin one after the other at any
+    word come to a beginning of the stream's own soon, as 99 of 100 take one word, and follow it from there.
+    All threads find out what an attempt at their word would take, and whether it gives a number; then, for
+    some words each, from a few words before on, which of them attempts begin at. The positions of those that
+    give numbers are listed, and each draw looks up where it is.
+    """
+
+    def __init__(self, op: ir.Operation, of: Ziggurat, state: ir.Value, count: ir.Value) -> None:
+        self._of, self._tables = of, of.tables()
+        self._size = count + (count >> _SHARE) + _MORE
+        self._length = self._size + _LAST
+        self._state, self._words = state, Words(state, self._length)
+        self._codes = words_of(self._size, self._code, 8)
+        self._begins = words_of((self._size + ((1 << _GROUP) - 1)) >> _GROUP, self._begin)
+        self._ranks = Ranks(op, self._size, self._gives)
+
+    def number(self, draw: ir.Value) -> ir.Value:
+        """A draw, in the body of a nest."""
+        return self._attempt(self._ranks.place(draw))[2]
+
+    def taken(self, count: ir.Value) -> ir.Value:
+        """Number of words that so many draws take, in the body of a nest; an i64."""
+        return self._ranks.end(count, self._width)
+
+    def _attempt(self, place: ir.Value) -> Attempt:
+        last = self._length - 1
+
+        def bits(at: ir.Value) -> ir.Value:
+            return self._of.format.bits(self._state, self._words.word, calls.number(smaller(at, last)))
+
+        return self._of.attempt_at(bits, place, self._tables)
+
+    def _code(self) -> ir.Value:
+        """Code of an attempt: twice the words that it takes, plus one if it gives a number."""
+        taken, gives, _ = self._attempt(position(0))
+        return (smaller(taken, _MOST) << 1) + converted(gives, word_type())
+
+    def _code_of(self, place: ir.Value) -> ir.Value:
+        return converted(self._codes[place], word_type())
+
+    def _width(self, place: ir.Value) -> ir.Value:
+        return self._code_of(place) >> 1
+
+    def _begin(self) -> ir.Value:
+        """A bit for each word of a group: 1 if an attempt begins there."""
+        first = calls.number(position(0) << _GROUP)
+        stop = smaller(first + (1 << _GROUP), calls.number(self._size))
+
+        def step(values: list[ir.Value]) -> list[ir.Value]:
+            at, bits = values
+            bit = build.select(at < first, 0, build.const_i64(1) << (at - first))
+            return [at + self._width(as_index(at)), bits | bit]
+
+        start = larger(first - _BEFORE, 0)
+        return carry_while([start, build.const_i64(0)], lambda values: values[0] < stop, step)[1]
+
+    def _gives(self) -> ir.Value:
+        """1 for words at which attempts that give numbers begin."""
+        place = position(0)
+        begins = self._begins[place >> _GROUP] >> calls.number(place & ((1 << _GROUP) - 1))
+        return begins & self._code_of(place) & 1
+
+
+def _true() -> ir.Value:
+    return literal(1, word_type(1))
+
+
+def _normal(fmt: Format, words: Bits, place: ir.Value, tables: list[ir.Value]) -> Attempt:
+    """NumPy's `random_standard_normal`, one round of its loop."""
+    bits = words(place)
+    level, rest = as_index(bits & (_LEVELS - 1)), bits >> 8
+    size = (rest >> 1) & fmt.mantissa
+    x = converted(size, fmt.type) * tables[1][level]
+    x = build.select((rest & 1).equals(1), -x, x)
+
+    def tail() -> Attempt:
+        def pair(at: ir.Value) -> tuple[ir.Value, ir.Value]:
+            logs = [fmt.log_of_rest(words(at + i)) for i in range(2)]
+            return literal(-_INVERSE, fmt.type) * logs[0], -logs[1]
+
+        def fails(values: list[ir.Value]) -> ir.Value:
+            xx, yy = pair(values[0])
+            return ~(xx * xx < yy + yy)
+
+        (found,) = carry_while([place + 1], fails, lambda values: [values[0] + 2])
+        far = literal(_NORMAL_TAIL, fmt.type) + pair(found)[0]
+        low = ((size >> 8) & 1).equals(1)
+        return calls.number(found + 2 - place), _true(), build.select(low, -far, far)
+
+    def density() -> ir.Value:
+        # Of float32, too, NumPy takes the exponential in float64.
+        exact = wide(x)
+        return build.math("exp", -0.5 * exact * exact)
+
+    return _by_level(fmt, words, place, tables, level, size, x, tail, density)
+
+
+def _exponential(fmt: Format, words: Bits, place: ir.Value, tables: list[ir.Value]) -> Attempt:
+    """NumPy's `random_standard_exponential`, one round of its recursion."""
+    bits = words(place) >> fmt.shift
+    level, size = as_index(bits & (_LEVELS - 1)), bits >> 8
+    x = converted(size, fmt.type) * tables[1][level]
+
+    def tail() -> Attempt:
+        log = fmt.log_of_rest(words(place + 1))
+        return build.const_i64(2), _true(), literal(_EXPONENTIAL_TAIL, fmt.type) - log
+
+    return _by_level(fmt, words, place, tables, level, size, x, tail, lambda: fmt.rounded("exp", -x))
+
+
+def _by_level(
+    fmt: Format,
+    words: Bits,
+    place: ir.Value,
+    tables: list[ir.Value],
+    level: ir.Value,
+    size: ir.Value,
+    x: ir.Value,
+    tail: Callable[[], Attempt],
+    density: Callable[[], ir.Value],
+) -> Attempt:
+    """A number inside its level is taken; else one of the tail is drawn, or a second word decides whether it
+    is between the level and the curve.
+    """
+    limits, _, heights = tables
+
+    def edge() -> Attempt:
+        curve = density()
+        step = heights[level - 1] - heights[level]
+        height = step * fmt.uniform(words(place + 1)) + heights[level]
+        return build.const_i64(2), wide(height) < wide(curve), x
+
+    def rare() -> Sequence[ir.Value]:
+        return either(level.equals(0), kinds, tail, edge)
+
+    kinds, common = [word_type(), word_type(1), x.type], size.below(limits[level])
+    taken, gives, value = either(common, kinds, lambda: (build.const_i64(1), _true(), x), rare)
+    return taken, gives, value
+
+
+NORMAL, EXPONENTIAL = Ziggurat("i", _normal, DOUBLE), Ziggurat("e", _exponential, DOUBLE)
+NORMAL_FLOAT, EXPONENTIAL_FLOAT = Ziggurat("i", _normal, FLOAT), Ziggurat("e", _exponential, FLOAT)
+
+
+# -- of several numbers -------------------------------------------------------------------------------------
+
+# How much longer than expected the stream is, a share of it, and some words. Draws take more words than that
+# once in 10**19 times at most.
+_SHARE_OF_SEVERAL, _MORE_OF_SEVERAL = 16, 768
 
 
 class Stream:
-    """Words by their place, an index, in the bodies of nests.
+    """The numbers of a draw, one after the other, in the body of a nest.
 
     Args:
-        words: they.
+        words: of the stream.
         length: how many there are, an index.
+
+    Attributes:
+        at: the place of the next word, an index.
     """
 
     def __init__(self, words: Words, length: ir.Value) -> None:
         self._words, self._length = words, length
         self._tables = {each.letter: each.tables() for each in (NORMAL, EXPONENTIAL)}
+        self.at = length
 
     def _word(self, place: ir.Value) -> ir.Value:
         return self._words.word(calls.number(smaller(place, self._length - 1)))
 
-    def uniform(self, place: ir.Value) -> Drawn:
+    def uniform(self) -> ir.Value:
         """A number in [0, 1)."""
-        return uniform(self._word(place)), place + 1
+        x = DOUBLE.uniform(self._word(self.at))
+        self.at = self.at + 1
+        return x
 
-    def normal(self, place: ir.Value) -> Drawn:
+    def normal(self) -> ir.Value:
         """A standard normal number."""
-        return self._number(NORMAL, place)
+        return self._number(NORMAL)
 
-    def exponential(self, place: ir.Value) -> Drawn:
+    def exponential(self) -> ir.Value:
         """A standard exponential number."""
-        return self._number(EXPONENTIAL, place)
+        return self._number(EXPONENTIAL)
 
-    def _number(self, ziggurat: Ziggurat, place: ir.Value) -> Drawn:
-        def attempt(at: ir.Value) -> tuple[ir.Value, Drawn]:
-            taken, gives, x = ziggurat.attempt_at(self._word, at, self._tables[ziggurat.letter])
-            return gives, (x, at + as_index(taken))
+    def _number(self, ziggurat: Ziggurat) -> ir.Value:
+        def attempt() -> tuple[ir.Value, ir.Value]:
+            taken, gives, x = ziggurat.attempt_at(self._word, self.at, self._tables[ziggurat.letter])
+            self.at = self.at + as_index(taken)
+            return gives, x
 
-        return self.until(place, attempt)
+        return self.until(attempt)
 
     def is_inside(self, place: ir.Value) -> ir.Value:
         """True if a place is one of a word."""
         return place < self._length
 
-    def until(self, place: ir.Value, attempt: Callable[[ir.Value], tuple[ir.Value, Drawn]]) -> Drawn:
-        """The number of the first of some attempts, one after the other, that says that it gives one.
+    def until(self, attempt: Callable[[], tuple[ir.Value, ir.Value]]) -> ir.Value:
+        """The number of the first of some attempts that says that it gives one.
 
         There are none beyond the end of the words, where no draw begins.
         """
-        bit = ir.IntegerType.get_signless(1)
-        fails = literal(1, bit)
-
-        def goes_on(values: list[ir.Value]) -> ir.Value:
-            return self.is_inside(values[0]) & values[1]
 
         def step(values: list[ir.Value]) -> list[ir.Value]:
-            gives, (x, after) = attempt(values[0])
-            return [after, ~gives, x]
+            self.at = values[0]
+            gives, x = attempt()
+            return [self.at, ~gives, x]
 
-        after, _, x = carry_while([place, fails, build.const_f64(0.0)], goes_on, step)
-        return x, after
+        self.at, _, x = carry_while(
+            [self.at, _true(), build.const_f64(0.0)],
+            lambda values: self.is_inside(values[0]) & values[1],
+            step,
+        )
+        return x
+
+    def choose(
+        self, condition: ir.Value, then: Callable[[], ir.Value], otherwise: Callable[[], ir.Value]
+    ) -> ir.Value:
+        """One of two numbers, of which only that one is drawn."""
+        start = self.at
+
+        def run(draw: Callable[[], ir.Value]) -> list[ir.Value]:
+            self.at = start
+            x = draw()
+            return [x, self.at]
+
+        kinds = [ir.F64Type.get(), build.index_type()]
+        x, self.at = either(condition, kinds, lambda: run(then), lambda: run(otherwise))
+        return x
+
+    def two(self, draw: Callable[[ir.Value], ir.Value]) -> tuple[ir.Value, ir.Value]:
+        """Two numbers, of which the code is there once; it takes whether it is the first."""
+
+        def body(number: ir.Value, values: list[ir.Value]) -> list[ir.Value]:
+            self.at = values[0]
+            x = draw(number.equals(0))
+            return [self.at, values[2], x]
+
+        zero = build.const_f64(0.0)
+        self.at, x, y = carry(2, [self.at, zero, zero], body)
+        return x, y
 
 
 @record(frozen=True)
@@ -96,263 +459,54 @@ class Several:
     """A distribution whose draws take several words.
 
     Attributes:
-        draw: gives a number of the stream, the place where it begins, and the parameters.
+        draw: gives a number of the stream, with the parameters.
         words: how many words a draw takes on average, at most, whatever the parameters are.
-        same: which parameters `draw` needs; all draws have the same.
+        same: which parameters `draw` needs, which say how many words it takes; all draws have the same.
         known: of these, if they are known, how many words a draw takes on average, at most.
     """
 
-    draw: Callable[[Stream, ir.Value, list[ir.Value]], Drawn]
+    draw: Callable[..., ir.Value]
     words: float
     same: tuple[int, ...]
     known: Callable[..., float] | None = None
 
     def words_of(self, given: list[float | None]) -> float:
-        """Bound on the average number of words of a draw.
-
-        Args:
-            given: the parameters that it needs, as far as they are known.
-        """
+        """Bound on the average number of words of a draw, of parameters as far as they are known."""
         return self.words if self.known is None or None in given else self.known(*given)
 
+    def source(
+        self,
+        op: ir.Operation,
+        state: ir.Value,
+        count: ir.Value,
+        given: Callable[[], list[ir.Value]],
+        words: float,
+    ) -> Source:
+        """So many draws, an index, with parameters that are given in the bodies of nests.
 
-class DrawsOfSeveral:
-    """The draws of an operation.
-
-    Args:
-        op: the operation.
-        kind: of what.
-        state: the generator's words before the draws, a tensor.
-        count: how many there are, an index.
-        given: gives the parameters that all draws have.
-        words: how many words a draw takes on average, at most.
-    """
-
-    def __init__(
-        self, op: ir.Operation, kind: Several, state: ir.Value, count: ir.Value, given: Given, words: float
-    ) -> None:
-        self._kind, self._given = kind, given
-        size = count * math.ceil(words * (_SHARE + 1))
-        size = size // _SHARE
-        size = size + _MORE
+        A draw takes so many words on average, at most.
+        """
+        size = (count * math.ceil(words * (_SHARE_OF_SEVERAL + 1))) // _SHARE_OF_SEVERAL + _MORE_OF_SEVERAL
         length = size + _LAST
-        self._stream = Stream(Words(state, length), length)
-        self._widths = words_of(size, self._width)
-        self._ranks = Ranks(op, size, Orbit(self._widths, size).begins)
-
-    def number(self, draw: ir.Value) -> ir.Value:
-        """A draw, in the body of a nest."""
-        return self._draw(self._ranks.place(draw))[0]
-
-    def taken(self, count: ir.Value) -> ir.Value:
-        """Number of words that so many draws take, in the body of a nest; an i64."""
-        none, zero = calls.number(count).equals(0), build.const_i64(0)
-        place = self._ranks.place(build.select(none, 0, count - 1))
-        width = self._widths[place]
-        none = none | width.equals(0)
-        return build.select(none, zero, calls.number(place) + width)
-
-    def _draw(self, place: ir.Value) -> Drawn:
-        return self._kind.draw(self._stream, place, self._given())
-
-    def _width(self) -> ir.Value:
-        here = position(0)
-        return calls.number(self._draw(here)[1] - here)
-
-
-# -- gamma numbers, and what is made of them ----------------------------------------------------------------
-# NumPy's, in the order of its operations. Logarithms and powers are those of the device. Where one decides
-# whether an attempt gives a number, and both sides of the comparison are as near as the last digit, the draw,
-# and all after it, differ from NumPy's: less than once in 10**14 draws, up to a shape of 10**4. Sources:
-# G. Marsaglia, W. Tsang, "A simple method for generating gamma variables" (2000); J. Ahrens, U. Dieter,
-# "Computer methods for sampling from gamma, beta, Poisson and binomial distributions" (1974); M. Johnk,
-# "Erzeugung von betaverteilten und gammaverteilten Zufallszahlen" (1964).
-
-DrawnLater: TypeAlias = "Callable[[], Drawn]"
-
-
-def _kinds() -> list[ir.Type]:
-    return [ir.F64Type.get(), build.index_type()]
-
-
-def choose(condition: ir.Value, then: DrawnLater, otherwise: DrawnLater) -> Drawn:
-    """One of two draws."""
-
-    def parts(draw: DrawnLater) -> list[ir.Value]:
-        x, place = draw()
-        return [x, place]
-
-    x, place = either(condition, _kinds(), lambda: parts(then), lambda: parts(otherwise))
-    return x, place
-
-
-# Of the words that a gamma number takes on average, the most: near a shape of 0.5.
-WORDS = 2.32
-# Two parameters of beta numbers below which NumPy draws 0 or 1.
-_TINY = 3e-103
-
-
-def gamma(stream: Stream, place: ir.Value, shape: ir.Value) -> Drawn:
-    """A standard gamma number."""
-
-    def others() -> Drawn:
-        return choose(shape < 1.0, lambda: _small(stream, place, shape), lambda: _large(stream, place, shape))
-
-    def some() -> Drawn:
-        return choose(shape.equals(1.0), lambda: stream.exponential(place), others)
-
-    return choose(shape.equals(0.0), lambda: (build.const_f64(0.0), place), some)
-
-
-def _small(stream: Stream, place: ir.Value, shape: ir.Value) -> Drawn:
-    """Of a shape below 1."""
-
-    def attempt(at: ir.Value) -> tuple[ir.Value, Drawn]:
-        u, at = stream.uniform(at)
-        v, at = stream.exponential(at)
-        rest = 1.0 - shape
-        low = u <= rest
-        y = build.select(low, 0.0, -build.math("log", (1.0 - u) / shape))
-        x = build.math("powf", build.select(low, u, rest + shape * y), 1.0 / shape)
-        return x <= v + y, (x, at)
-
-    return stream.until(place, attempt)
-
-
-def _large(stream: Stream, place: ir.Value, shape: ir.Value) -> Drawn:
-    """Of a shape above 1."""
-    b = shape - 1.0 / 3.0
-    c = 1.0 / build.math("sqrt", 9.0 * b)
-
-    def attempt(at: ir.Value) -> tuple[ir.Value, Drawn]:
-        x, at = stream.normal(at)
-        root = 1.0 + c * x
-        some = root > 0.0
-        v = root * root * root
-        u, after = stream.uniform(at)
-        quick = u < 1.0 - 0.0331 * (x * x) * (x * x)
-
-        def is_below() -> list[ir.Value]:
-            return [build.math("log", u) < 0.5 * x * x + b * (1.0 - v + build.math("log", v))]
-
-        (gives,) = either(quick, [quick.type], lambda: [quick], is_below)
-        return some & gives, (b * v, build.select(some, after, at))
-
-    return stream.until(place, attempt)
-
-
-def _two(
-    stream: Stream, place: ir.Value, first: ir.Value, second: ir.Value
-) -> tuple[ir.Value, ir.Value, ir.Value]:
-    """Two gamma numbers, of which the code is there once."""
-
-    def body(number: ir.Value, values: list[ir.Value]) -> list[ir.Value]:
-        is_first = number.equals(0)
-        x, after = gamma(stream, values[0], build.select(is_first, first, second))
-        return [after, values[2], x]
-
-    zero = build.const_f64(0.0)
-    after, x, y = carry(2, [place, zero, zero], body)
-    return x, y, after
-
-
-def _gamma_of(shape: Callable[..., ir.Value]) -> Callable[..., Drawn]:
-    """A standard gamma number, whose shape follows from the parameters."""
-    return lambda stream, place, given: gamma(stream, place, shape(*given))
-
-
-def _powers(x: ir.Value, alpha: ir.Value, p: ir.Value, scale: ir.Value) -> ir.Value:
-    return scaled(build.math("powf", x, inverse(p)), scale)
-
-
-def _student(stream: Stream, place: ir.Value, given: list[ir.Value]) -> Drawn:
-    x, after = stream.normal(place)
-    df = given[0] / 2.0
-    y, after = gamma(stream, after, df)
-    return build.math("sqrt", df) * x / build.math("sqrt", y), after
-
-
-def _f(stream: Stream, place: ir.Value, given: list[ir.Value]) -> Drawn:
-    above, below = given
-    x, y, after = _two(stream, place, above / 2.0, below / 2.0)
-    return 2.0 * x * below / (2.0 * y * above), after
-
-
-def _beta(stream: Stream, place: ir.Value, given: list[ir.Value]) -> Drawn:
-    a, b = given
-
-    def ratio() -> Drawn:
-        x, y, after = _two(stream, place, a, b)
-        return x / (x + y), after
-
-    def tiny() -> Drawn:
-        u, after = stream.uniform(place)
-        return build.select((a + b) * u < a, 1.0, 0.0), after
-
-    def small() -> Drawn:
-        return choose((a < _TINY) & (b < _TINY), tiny, lambda: _johnk(stream, place, a, b))
-
-    return choose((a <= 1.0) & (b <= 1.0), small, ratio)
-
-
-def _johnk(stream: Stream, place: ir.Value, a: ir.Value, b: ir.Value) -> Drawn:
-    """A beta number of two parameters that are not above 1."""
-
-    def attempt(at: ir.Value) -> tuple[ir.Value, Drawn]:
-        u, at = stream.uniform(at)
-        v, at = stream.uniform(at)
-        x, y = build.math("powf", u, 1.0 / a), build.math("powf", v, 1.0 / b)
-
-        def by_logarithms() -> list[ir.Value]:
-            # One of both is too small for a number.
-            delta = build.math("log", u) / a - build.math("log", v) / b
-            rest = -build.math("log1p", build.math("exp", -build.math("absf", delta)))
-            return [build.math("exp", build.select(delta > 0.0, rest, delta + rest))]
-
-        fine = (x > 0.0) & (y > 0.0)
-        (share,) = either(fine, [ir.F64Type.get()], lambda: [(x / (x + y))], by_logarithms)
-        return (x + y <= 1.0) & (u + v > 0.0), (share, at)
-
-    return stream.until(place, attempt)
-
-
-def _cauchy(stream: Stream, place: ir.Value, given: list[ir.Value]) -> Drawn:
-    def body(_: ir.Value, values: list[ir.Value]) -> list[ir.Value]:
-        x, after = stream.normal(values[0])
-        return [after, values[2], x]
-
-    zero = build.const_f64(0.0)
-    after, x, y = carry(2, [place, zero, zero], body)
-    return x / y, after
-
-
-def _weibull(stream: Stream, place: ir.Value, given: list[ir.Value]) -> Drawn:
-    """The exponential number that is raised to a power, none for an exponent of 0."""
-    return choose(
-        given[0].equals(0.0), lambda: (build.const_f64(0.0), place), lambda: stream.exponential(place)
-    )
-
-
-def _root(x: ir.Value, a: ir.Value) -> ir.Value:
-    return build.select(a.equals(0.0), 0.0, build.math("powf", x, 1.0 / a))
-
-
-GAMMA = Several(_gamma_of(lambda shape: shape), WORDS, (0,))
-CAUCHY = Several(_cauchy, 2.06, ())
-
-# By the distribution: of what, and how.
-GAMMAS: dict[str, tuple[Several, Formula]] = {
-    "standard_gamma": (GAMMA, lambda x, shape: x),
-    "gamma": (GAMMA, lambda x, shape, scale: scaled(x, scale)),
-    "invgamma": (GAMMA, lambda x, shape, scale: scale / x),
-    "gengamma": (Several(_gamma_of(lambda alpha, p: alpha / p), WORDS, (0, 1)), _powers),
-    "chisquare": (Several(_gamma_of(lambda df: df / 2.0), WORDS, (0,)), lambda x, df: 2.0 * x),
-    "standard_t": (Several(_student, WORDS + 1.03, (0,)), lambda x, df: x),
-    "t": (Several(_student, WORDS + 1.03, (0,)), lambda x, df, loc, scale: affine(x, loc, scale)),
-    "f": (Several(_f, 2 * WORDS, (0, 1)), lambda x, above, below: x),
-    "beta": (Several(_beta, 2 * WORDS, (0, 1)), lambda x, a, b: x),
-    "standard_cauchy": (CAUCHY, lambda x: x),
-    "cauchy": (CAUCHY, affine),
-    "halfcauchy": (CAUCHY, half),
-    "weibull": (Several(_weibull, 1.04, (0,)), _root),
-}
+        stream = Stream(Words(state, length), length)
+
+        def drawn(place: ir.Value) -> ir.Value:
+            stream.at = place
+            return self.draw(stream, *given())
+
+        def width() -> ir.Value:
+            place = position(0)
+            drawn(place)
+            return calls.number(stream.at - place)
+
+        widths = words_of(size, width)
+        ranks = Ranks(op, size, Orbit(widths, size).begins)
+
+        def taken(count: ir.Value) -> ir.Value:
+            zero = build.const_i64(0)
+            none = calls.number(count).equals(0)
+            place = ranks.place(build.select(none, 0, count - 1))
+            width = widths[place]
+            return build.select(none | width.equals(0), zero, calls.number(place) + width)
+
+        return Source(lambda draw: drawn(ranks.place(draw)), taken)
