@@ -268,31 +268,35 @@ def converts(*names: str, module: str = "pytensor.") -> Callable[[Rule], Rule]:
     return register
 
 
-def called(call: str) -> Callable[[Op, Values], Result]:
-    """A function of `graphc.tensor` applied to the inputs.
-
-    Args:
-        call: its name, and those of attributes of the op that are keywords of the function.
-    """
-    name, *options = call.split()
-    find = operator.attrgetter(name)
-
-    def apply(op: Op, inputs: Values) -> Result:
-        found = find(pt)(*inputs, **{option: getattr(op, option) for option in options})
-        return list(found) if isinstance(found, tuple) else found
-
-    return apply
-
-
 def of_inputs(function: Callable[[Op, Values], Result]) -> Rule:
     """The rule that only an op and its inputs matter for."""
     return lambda op, node, inputs, c: function(op, inputs)
 
 
-def calls(table: Mapping[str, str]) -> None:
-    """Registers functions for op classes by name, as `called` takes them."""
-    for name, call in table.items():
-        converts(name)(of_inputs(called(call)))
+# A function of an op and of what stands for its inputs; or the name of a function of `graphc.tensor`, and of
+# those of the op's attributes that are its keywords.
+Row: TypeAlias = str | Callable[..., Any]
+
+
+def of_row(row: Row) -> Callable[[Op, Values], Result]:
+    """The function of a row of a table; several results are a list."""
+    name, *options = row.split() if isinstance(row, str) else ("__name__",)
+    find = operator.attrgetter(name)
+
+    def apply(op: Op, inputs: Values) -> Result:
+        if isinstance(row, str):
+            found = find(pt)(*inputs, **{option: getattr(op, option) for option in options})
+        else:
+            found = row(op, *inputs)
+        return list(found) if isinstance(found, tuple) else found
+
+    return apply
+
+
+def calls(table: Mapping[str, Row], module: str = "pytensor.") -> None:
+    """Registers rows for op classes, of which several of one meaning stand in one name."""
+    for names, row in table.items():
+        converts(*names.split(), module=module)(of_inputs(of_row(row)))
 
 
 @functools.cache

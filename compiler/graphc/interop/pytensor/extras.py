@@ -43,11 +43,6 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return list(results) if isinstance(results, (list, tuple)) else [results]
 
 
-@converts("CheckAndRaise")
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    return raise_op.CheckAndRaise(op.exc_type, op.msg)(*inputs)
-
-
 @converts("CheckParameterValue", module="pymc")
 def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     """As the caller asked for by the names of PyMC's rewrites, see `Converter`."""
@@ -76,52 +71,27 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return printing.Print(op.message, op.attrs)(inputs[0])
 
 
-_MODULE = "pytensor.tensor.optimize"
+# Graphc's op of the same search, the role of the value of the inner graph, and attributes that both ops have.
+_SOLVERS: dict[str, tuple[Any, str, tuple[str, ...]]] = {
+    "MinimizeScalarOp": (optimize.MinimizeScalarOp, "objective", ()),
+    "MinimizeOp": (optimize.MinimizeOp, "objective", ("jac", "hess", "use_vectorized_jac")),
+    "RootScalarOp": (optimize.RootScalarOp, "equation", ("jac", "hess")),
+    "RootOp": (optimize.RootOp, "equations", ("jac", "use_vectorized_jac")),
+}
 
 
-def _solved(op: Op, inputs: Values, c: Converter, made_by: Any, role: str, *options: str) -> Any:
-    """The results of graphc's op of the same search.
-
-    Args:
-        op: PyTensor's.
-        inputs: of the node.
-        c: what converts its graph.
-        made_by: the class of graphc's op.
-        role: of the value of the inner graph, which is minimised or zero.
-        options: attributes that both ops have.
-    """
+@converts(*_SOLVERS, module="pytensor.tensor.optimize")
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     if getattr(op, "bound_kwargs", ()):
         raise NoConversion("bounds that are computed")
+    if getattr(op, "hessp", False):
+        raise NoConversion("products of the Hessian with vectors")
+    made_by, role, options = _SOLVERS[type(op).__name__]
     converter = Converter(c)
     inner = [converter.new_input(variable) for variable in op.fgraph.inputs]
     (value,) = converter.convert(op.fgraph.outputs[:1])
-    made = made_by(*inner, **{role: value}, **{name: getattr(op, name) for name in options})
-    return list(made.make_node(*inputs).outputs)
-
-
-@converts("MinimizeScalarOp", module=_MODULE)
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    return _solved(op, inputs, c, optimize.MinimizeScalarOp, "objective", "method", "optimizer_kwargs")
-
-
-@converts("MinimizeOp", module=_MODULE)
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    if op.hessp:
-        raise NoConversion("products of the Hessian with vectors")
-    options = ("method", "jac", "hess", "use_vectorized_jac", "optimizer_kwargs")
-    return _solved(op, inputs, c, optimize.MinimizeOp, "objective", *options)
-
-
-@converts("RootScalarOp", module=_MODULE)
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    options = ("method", "jac", "hess", "optimizer_kwargs")
-    return _solved(op, inputs, c, optimize.RootScalarOp, "equation", *options)
-
-
-@converts("RootOp", module=_MODULE)
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    options = ("method", "jac", "use_vectorized_jac", "optimizer_kwargs")
-    return _solved(op, inputs, c, optimize.RootOp, "equations", *options)
+    given = {name: getattr(op, name) for name in ("method", "optimizer_kwargs", *options)}
+    return list(made_by(*inner, **{role: value}, **given).make_node(*inputs).outputs)
 
 
 @converts("Argmax")
@@ -136,22 +106,14 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return pt.argmax(last, axis=-1)
 
 
-@converts("SoftmaxGrad")
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    cotangent, result = inputs
+def _softmax_pullback(op: Op, cotangent: TensorVariable, result: TensorVariable) -> Result:
     weighted = cotangent * result
     return weighted - pt.sum(weighted, axis=op.axis, keepdims=True) * result
 
 
-@converts("CumOp")
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    return (pt.cumsum if op.mode == "add" else pt.cumprod)(inputs[0], axis=op.axis)
-
-
 def _axis(op: Op, node: Apply) -> int:
     """The axis of a sort: an input, which has to be known, or from PyTensor 3.1 on a parameter."""
-    axis = op.axis if hasattr(op, "axis") else known_int(node.inputs[1], "the axis")
-    return int(axis)
+    return int(op.axis if hasattr(op, "axis") else known_int(node.inputs[1], "the axis"))
 
 
 @converts("SortOp")
@@ -162,11 +124,6 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
 @converts("ArgSortOp")
 def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return pt.argsort(inputs[0], axis=_axis(op, node), kind=op.kind)
-
-
-@converts("SearchsortedOp")
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    return pt.searchsorted(inputs[0], inputs[1], side=op.side, sorter=inputs[2] if len(inputs) > 2 else None)
 
 
 @converts("Unique")
@@ -180,33 +137,26 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     ]
 
 
-@converts("RavelMultiIndex")
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    return pt.ravel_multi_index(inputs[:-1], inputs[-1], mode=op.mode, order=op.order)
+def _mode(node: Apply) -> str:
+    """The third input says whether the result is "full" or "valid"."""
+    return "full" if known_int(node.inputs[2], "the mode") else "valid"
 
 
 @converts("Convolve1d")
 def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    """The third input says whether the result is "full" or "valid"."""
-    full = known_int(node.inputs[2], "the mode")
-    return pt.signal.convolve1d(inputs[0], inputs[1], mode="full" if full else "valid")
+    return pt.signal.convolve1d(inputs[0], inputs[1], mode=_mode(node))
 
 
 @converts("Convolve2d")
 def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    if len(inputs) > 2:
-        full = known_int(node.inputs[2], "the mode")
-        mode = "full" if full else "valid"
-    else:
-        mode = op.mode
+    mode = _mode(node) if len(inputs) > 2 else op.mode
     options = {name: getattr(op, name) for name in ("boundary", "fillvalue", "method") if hasattr(op, name)}
     return pt.signal.convolve2d(inputs[0], inputs[1], mode=mode, **options)
 
 
 @converts("Fourier", module="pytensor.tensor")
 def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    axis = known_int(node.inputs[2], "the axis")
-    return pt.fft.fft(inputs[0], n=inputs[1], axis=axis)
+    return pt.fft.fft(inputs[0], n=inputs[1], axis=known_int(node.inputs[2], "the axis"))
 
 
 @converts("RFFTOp")
@@ -250,12 +200,16 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return pt.switch((x < low) | (x > high), 0.0, value) if spline.ext == 1 else value
 
 
-# What is a function of the inputs, with attributes of the op as keywords.
 calls(
     {
+        "CheckAndRaise": lambda op, *inputs: raise_op.CheckAndRaise(op.exc_type, op.msg)(*inputs),
         "Softmax": "special.softmax axis",
+        "SoftmaxGrad": _softmax_pullback,
         "LogSoftmax": "special.log_softmax axis",
+        "CumOp": lambda op, x: (pt.cumsum if op.mode == "add" else pt.cumprod)(x, axis=op.axis),
+        "SearchsortedOp": lambda op, x, v, *sorter: pt.searchsorted(x, v, op.side, *sorter),
         "Repeat": "repeat axis",
+        "RavelMultiIndex": lambda op, *x: pt.ravel_multi_index(x[:-1], x[-1], mode=op.mode, order=op.order),
         "UnravelIndex": "unravel_index order",
         "Bartlett": "bartlett",
     }

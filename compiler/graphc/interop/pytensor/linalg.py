@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from pytensor.graph.basic import Apply
@@ -13,12 +12,12 @@ import graphc.tensor as pt
 from graphc.interop.pytensor.convert import (
     Converter,
     NoConversion,
+    Row,
     Values,
-    called,
     calls,
     convert,
     converts,
-    of_inputs,
+    of_row,
 )
 from graphc.interop.pytensor.equal_rows import element
 from graphc.ops.factors import Sylvester
@@ -33,21 +32,6 @@ if TYPE_CHECKING:
     from graphc.graph.tensor import TensorLike
     from graphc.interop.pytensor.convert import Result
 
-# By class name: what computes the op for all matrices of a batch.
-Batched = Callable[["Op", Values], "Result"]
-_BATCHED: dict[str, Batched] = {}
-
-
-def _batched(*names: str) -> Callable[[Batched], Batched]:
-    """Registers a function for core ops and for `Blockwise` of them."""
-
-    def register(function: Batched) -> Batched:
-        _BATCHED.update(dict.fromkeys(names, function))
-        converts(*names, module="pytensor.tensor")(of_inputs(function))
-        return function
-
-    return register
-
 
 @converts("Blockwise")
 def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
@@ -55,8 +39,8 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     core = op.core_op
     if type(core).__name__ == "Cholesky":
         return _cholesky(core, node, inputs, c)
-    if (function := _BATCHED.get(type(core).__name__)) is not None:
-        return function(core, inputs)
+    if (row := _BATCHED.get(type(core).__name__)) is not None:
+        return of_row(row)(core, inputs)
     if op.batch_ndim(node) == 0:
         return convert(core, node, inputs, c)
     core_node = op._create_dummy_core_node(node.inputs)
@@ -96,33 +80,8 @@ def _repeated(result: Variable, sizes: list[Variable | None], ndim: int) -> Vari
     return pt.broadcast_to(result, [*batch, *(result.shape[axis] for axis in core)])
 
 
-@_batched("Dot")
-def _(op: Op, inputs: Values) -> Result:
-    x, y = inputs
+def _dot(op: Op, x: Variable, y: Variable) -> Variable:
     return pt.dot(x, y) if max(x.type.ndim, y.type.ndim) <= 2 else pt.matmul(x, y)
-
-
-@converts("Gemv", "CGemv")
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    y, alpha, a, x, beta = inputs
-    return beta * y + alpha * pt.dot(a, x)
-
-
-@converts("Gemm")
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    z, alpha, x, y, beta = inputs
-    return beta * z + alpha * pt.dot(x, y)
-
-
-@converts("Dot22Scalar")
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    return pt.dot(*inputs[:2]) * inputs[2]
-
-
-@converts("Ger", "CGer")
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    a, alpha, x, y = inputs
-    return a + alpha * pt.outer(x, y)
 
 
 @converts("Cholesky")
@@ -165,111 +124,43 @@ def _is_dimshuffle(node: Apply, expands: bool) -> bool:
     return order is not None and list(order) == ["x"] * (len(order) - len(axes)) * expands + axes
 
 
-@_batched("Solve")
-def _(op: Op, inputs: Values) -> Result:
-    return pt.linalg.solve(
-        inputs[0], inputs[1], assume_a=op.assume_a, lower=op.lower, b_ndim=op.b_ndim, on_error="nan"
-    )
-
-
-@_batched("SolveTriangular")
-def _(op: Op, inputs: Values) -> Result:
-    return pt.linalg.solve_triangular(
-        inputs[0], inputs[1], lower=op.lower, unit_diagonal=op.unit_diagonal, b_ndim=op.b_ndim, on_error="nan"
-    )
-
-
-@_batched("CholeskySolve")
-def _(op: Op, inputs: Values) -> Result:
-    factor, b = inputs
-    return pt.linalg.cho_solve((factor, op.lower), b, b_ndim=op.b_ndim)
-
-
-def _eigh(op: Op, inputs: Values) -> Any:
+def _eigh(op: Op, a: Variable, b: Variable | None = None) -> Any:
     """Eigenvalues and vectors, from the triangle that the op says: by ``UPLO`` before PyTensor 3."""
-    lower = op.UPLO == "L" if hasattr(op, "UPLO") else bool(op.lower)
-    return pt.linalg.eigh(inputs[0], inputs[1] if len(inputs) > 1 else None, lower=lower)
+    return pt.linalg.eigh(a, b, lower=op.UPLO == "L" if hasattr(op, "UPLO") else bool(op.lower))
 
 
-@_batched("Eigh")
-def _(op: Op, inputs: Values) -> Result:
-    return list(_eigh(op, inputs))
-
-
-@_batched("Eigvalsh")
-def _(op: Op, inputs: Values) -> Result:
-    return _eigh(op, inputs)[0]
-
-
-@_batched("QR")
-def _(op: Op, inputs: Values) -> Result:
+def _qr(op: Op, a: Variable) -> Any:
     """PyTensor's names of modes are SciPy's, where "full" is NumPy's "complete"."""
     if op.mode == "raw":
         raise NoConversion("the mode raw, LAPACK's own form")
     mode = {"full": "complete", "economic": "reduced"}.get(op.mode, op.mode)
-    results = pt.linalg.qr(inputs[0], mode=mode, pivoting=op.pivoting)
-    return list(results) if isinstance(results, (list, tuple)) else results
+    return pt.linalg.qr(a, mode=mode, pivoting=op.pivoting)
 
 
-@_batched("LU")
-def _(op: Op, inputs: Values) -> Result:
-    first, *factors = pt.linalg.lu(inputs[0], permute_l=op.permute_l, p_indices=op.p_indices)
+def _lu(op: Op, a: Variable) -> Result:
+    first, *factors = pt.linalg.lu(a, permute_l=op.permute_l, p_indices=op.p_indices)
     # The exchanges of rows are real.
     return [first if op.permute_l or op.p_indices else pt.real(first), *factors]
 
 
-@_batched("Schur")
-def _(op: Op, inputs: Values) -> Result:
-    if inputs[0].type.dtype.startswith("complex") and op.output == "real":
+def _schur(op: Op, a: Variable) -> Any:
+    if a.type.dtype.startswith("complex") and op.output == "real":
         raise NoConversion("the real Schur form of a complex matrix")
-    return list(pt.linalg.schur(inputs[0], output=op.output, sort=op.sort))
+    return pt.linalg.schur(a, output=op.output, sort=op.sort)
 
 
-@_batched("QZ")
-def _(op: Op, inputs: Values) -> Result:
-    output = "complex" if op.complex_output else "real"
-    return list(
-        pt.linalg.qz(
-            inputs[0], inputs[1], output=output, sort=op.sort, return_eigenvalues=op.return_eigenvalues
-        )
-    )
+def _qz(op: Op, a: Variable, b: Variable) -> Any:
+    output, values = "complex" if op.complex_output else "real", op.return_eigenvalues
+    return pt.linalg.qz(a, b, output=output, sort=op.sort, return_eigenvalues=values)
 
 
-@_batched("TRSYL")
-def _(op: Op, inputs: Values) -> Result:
-    """Sylvester's equation of matrices in Schur form."""
-    return Sylvester()(*inputs)
-
-
-@_batched("LUFactorTridiagonal")
-def _(op: Op, inputs: Values) -> Result:
-    d = inputs[1]
-    return list(TridiagonalFactor()(*inputs, pt.maximum(d.shape[d.type.ndim - 1] - 2, 0)))
-
-
-@_batched("SolveLUFactorTridiagonal")
-def _(op: Op, inputs: Values) -> Result:
-    *factors, b = inputs
-    return pt.linalg.tridiagonal_lu_solve(factors, b, b_ndim=op.b_ndim, transposed=op.transposed)
-
-
-@converts("Lstsq", module="pytensor.tensor")
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    if inputs[1].type.ndim != 2:
+def _lstsq(op: Op, a: Variable, b: Variable, *rcond: Variable) -> Any:
+    if b.type.ndim != 2:
         raise NoConversion("its results have other types than PyTensor says for a vector")
-    return list(pt.linalg.lstsq(*inputs))
+    return pt.linalg.lstsq(a, b, *rcond)
 
 
-@converts("EighGrad", module="pytensor.tensor")
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    """Derivatives of eigenvalues and vectors as graphc's own, which exist where values are equal."""
-    a, *given = inputs
-    return Eigh(op.UPLO == "L").pullback([a], given[:2], given[2:])
-
-
-@converts("EigvalshGrad", module="pytensor.tensor")
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    a, b, by_values = inputs
+def _eigvalsh_pullback(op: Op, a: Variable, b: Variable, by_values: Variable) -> Result:
     w, v = pt.linalg.eigh(a, b, lower=op.lower)
     weights = (by_values, -by_values * w)
     return [_one_triangle(pt.dot(v * weight, pt.transpose(v)), op.lower) for weight in weights]
@@ -282,25 +173,57 @@ def _one_triangle(x: TensorLike, lower: bool) -> Any:
     return pt.triu(x) + pt.transpose(pt.tril(x, -1))
 
 
-@converts("LogDet", module="pymc")
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    return pt.linalg.slogdet(inputs[0])[1]
-
-
-@converts("PosDefMatrix", module="pymc")
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    """A matrix whose factor exists."""
-    return pt.invert(pt.any(pt.isnan(pt.linalg.cholesky(inputs[0], on_error="nan"))))
-
-
-# What is a function of the inputs, with attributes of the op as keywords.
 calls(
     {
         "BatchedDot": "batched_dot",
         "Dot22": "dot",
+        "Gemv CGemv": lambda op, y, alpha, a, x, beta: beta * y + alpha * pt.dot(a, x),
+        "Gemm": lambda op, z, alpha, x, y, beta: beta * z + alpha * pt.dot(x, y),
+        "Dot22Scalar": lambda op, x, y, alpha: pt.dot(x, y) * alpha,
+        "Ger CGer": lambda op, a, alpha, x, y: a + alpha * pt.outer(x, y),
     }
 )
-for _name, _call in {
+calls(
+    {
+        "Lstsq": _lstsq,
+        # Derivatives of eigenvalues and vectors as graphc's own, which exist where values are equal.
+        "EighGrad": lambda op, a, w, v, *by: Eigh(op.UPLO == "L").pullback([a], [w, v], list(by)),
+        "EigvalshGrad": _eigvalsh_pullback,
+    },
+    "pytensor.tensor",
+)
+calls(
+    {
+        "LogDet": lambda op, x: pt.linalg.slogdet(x)[1],
+        # A matrix whose factor exists.
+        "PosDefMatrix": lambda op, x: pt.invert(pt.any(pt.isnan(pt.linalg.cholesky(x, on_error="nan")))),
+    },
+    "pymc",
+)
+# Of matrices, and so of batches of them.
+_BATCHED: dict[str, Row] = {
+    "Dot": _dot,
+    "Solve": lambda op, a, b: pt.linalg.solve(
+        a, b, assume_a=op.assume_a, lower=op.lower, b_ndim=op.b_ndim, on_error="nan"
+    ),
+    "SolveTriangular": lambda op, a, b: pt.linalg.solve_triangular(
+        a, b, lower=op.lower, unit_diagonal=op.unit_diagonal, b_ndim=op.b_ndim, on_error="nan"
+    ),
+    "CholeskySolve": lambda op, factor, b: pt.linalg.cho_solve((factor, op.lower), b, b_ndim=op.b_ndim),
+    "Eigh": _eigh,
+    "Eigvalsh": lambda op, *matrices: _eigh(op, *matrices)[0],
+    "QR": _qr,
+    "LU": _lu,
+    "Schur": _schur,
+    "QZ": _qz,
+    # Sylvester's equation of matrices in Schur form.
+    "TRSYL": lambda op, *matrices: Sylvester()(*matrices),
+    "LUFactorTridiagonal": lambda op, dl, d, du: tuple(
+        TridiagonalFactor()(dl, d, du, pt.maximum(d.shape[d.type.ndim - 1] - 2, 0))
+    ),
+    "SolveLUFactorTridiagonal": lambda op, *factors_and_b: pt.linalg.tridiagonal_lu_solve(
+        factors_and_b[:-1], factors_and_b[-1], b_ndim=op.b_ndim, transposed=op.transposed
+    ),
     "MatrixInverse": "linalg.inv",
     "MatrixPinv": "linalg.pinv hermitian",
     "Det": "linalg.det",
@@ -314,5 +237,5 @@ for _name, _call in {
     "KroneckerProduct": "linalg.kron",
     "TensorInv": "linalg.tensorinv ind",
     "TensorSolve": "linalg.tensorsolve axes",
-}.items():
-    _batched(_name)(called(_call))
+}
+calls(_BATCHED, "pytensor.tensor")

@@ -72,11 +72,6 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return pt.inc_subtensor(part, y, ignore_duplicates=getattr(op, "ignore_duplicates", False))
 
 
-@converts("MakeSlice")
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    return slice(*inputs)
-
-
 @converts("PermuteRowElements")
 def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     inverse = getattr(op, "inverse", None)
@@ -86,13 +81,10 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return pt.permute_row_elements(inputs[0], inputs[1], inverse=bool(inverse))
 
 
-@converts("JoinDims")
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    (x,) = inputs
+def _join_dims(op: Op, x: TensorVariable) -> TensorVariable:
     known, first, end = sizes(x), op.start_axis, op.start_axis + op.n_axes
     one: TensorVariable = pt.constant(np.int64(1))
-    joined = reduce(pt.mul, known[first:end], one)
-    return pt.reshape(x, [*known[:first], joined, *known[end:]])
+    return pt.reshape(x, [*known[:first], reduce(pt.mul, known[first:end], one), *known[end:]])
 
 
 @converts("SplitDims")
@@ -114,35 +106,17 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return inputs[0] if given.shape == made.shape else pt.specify_shape(inputs[0], made.shape)
 
 
-@converts("AllocEmpty")
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    return pt.empty(inputs, dtype=op.dtype)
-
-
-@converts("Shape_i")
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    return inputs[0].shape[op.i]
-
-
-@converts("SpecifyShape")
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    x, *shape = inputs
-    return pt.specify_shape(x, shape)
-
-
-@converts("MakeVector")
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    if not inputs:
+def _make_vector(op: Op, *entries: TensorVariable) -> TensorVariable:
+    if not entries:
         return pt.constant(np.zeros(0, op.dtype))
-    return pt.stack([pt.cast(x, op.dtype) for x in inputs])
+    return pt.stack([pt.cast(x, op.dtype) for x in entries])
 
 
 @converts("Join")
 def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     if hasattr(op, "axis"):  # from PyTensor 3.1 on
         return pt.join(op.axis, *inputs)
-    axis = known_int(node.inputs[0], "the axis")
-    return pt.join(axis, *inputs[1:])
+    return pt.join(known_int(node.inputs[0], "the axis"), *inputs[1:])
 
 
 @converts("Split")
@@ -154,17 +128,6 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return pt.split(x, parts, n_splits=op.len_splits, axis=axis)
 
 
-@converts("ExtractDiag")
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    return pt.diagonal(inputs[0], op.offset, op.axis1, op.axis2)
-
-
-@converts("BatchedDiag", module="pymc")
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    """A diagonal matrix of each row."""
-    return pt.alloc_diag(inputs[0], axis1=-2, axis2=-1)
-
-
 @converts("TensorFromScalar")
 def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     """A copy of an input, since a scalar that is given is a number of NumPy's, not an array."""
@@ -173,44 +136,29 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return pt.tensor_copy(inputs[0]) if given else inputs[0]
 
 
-@converts(
-    "ScalarFromTensor",
-    "TypeCastingOp",
-    "ViewOp",
-    "OutputGuard",
-    "CpuContiguous",
-    "SpecifyAssumptions",
-    "DisconnectedGrad",
-    "GradScale",
-    "ZeroGrad",
-)
-@converts("MinibatchRandomVariable", "DiracDelta", module="pymc")
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    """Passes the operand on: these change PyTensor's own matters alone, a type, a copy, a derivative
-    that it took.
-    """
-    return inputs[0]
-
-
 @converts("DeepCopyOp")
 def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     """A node, so that functions that hand an input through are compiled as others are."""
     return pt.tensor_copy(inputs[0]) if is_tensor(node.outputs[0].type) else inputs[0]
 
 
-@converts("Default", module="pytensor.tensor")
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    return inputs[1] if inputs[0] is None else inputs[0]
+def _passed(op: Op, x: object, *_: object) -> object:
+    """The operand: these change PyTensor's own matters alone, a type, a copy, a derivative that it took."""
+    return x
 
 
-@converts("GradClip")
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    return gradient.grad_clip(inputs[0], op.clip_lower_bound, op.clip_upper_bound)
-
-
-# What is a function of the inputs, with attributes of the op as keywords.
 calls(
     {
+        "ScalarFromTensor TypeCastingOp ViewOp OutputGuard CpuContiguous SpecifyAssumptions": _passed,
+        "DisconnectedGrad GradScale ZeroGrad": _passed,
+        "MakeSlice": lambda op, *ends: slice(*ends),
+        "JoinDims": _join_dims,
+        "AllocEmpty": lambda op, *shape: pt.empty(shape, dtype=op.dtype),
+        "Shape_i": lambda op, x: x.shape[op.i],
+        "SpecifyShape": lambda op, x, *shape: pt.specify_shape(x, shape),
+        "MakeVector": _make_vector,
+        "ExtractDiag": lambda op, x: pt.diagonal(x, op.offset, op.axis1, op.axis2),
+        "GradClip": lambda op, x: gradient.grad_clip(x, op.clip_lower_bound, op.clip_upper_bound),
         "Nonzero": "nonzero",
         "Choose": "choose mode",
         "Reshape": "reshape ndim",
@@ -221,4 +169,12 @@ calls(
         "FillDiagonal": "fill_diagonal",
         "FillDiagonalOffset": "fill_diagonal_offset",
     }
+)
+calls({"Default": lambda op, x, default: default if x is None else x}, "pytensor.tensor")
+calls(
+    {
+        "MinibatchRandomVariable DiracDelta": _passed,
+        "BatchedDiag": lambda op, x: pt.alloc_diag(x, axis1=-2, axis2=-1),  # of each row
+    },
+    "pymc",
 )

@@ -10,7 +10,7 @@ from pytensor.graph.basic import Apply, Constant, Variable
 
 import graphc.sparse as sparse
 import graphc.tensor as pt
-from graphc.interop.pytensor.convert import Converter, NoConversion, Values, converts
+from graphc.interop.pytensor.convert import Converter, NoConversion, Values, calls, converts
 from graphc.interop.pytensor.types import is_tensor
 from graphc.ops.checks import CheckAndRaise
 from graphc.ops.sparse import CsrSampledProduct
@@ -67,25 +67,24 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return _typed(node.outputs[0], result)
 
 
-@converts("Diag", module=_MODULE)
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    square = pt.eq(*(size_along(inputs[0], axis) for axis in (0, 1)))
-    return CheckAndRaise(ValueError, "diag takes a square sparse matrix")(sparse.diag(inputs[0]), square)
+def _diag(op: Op, x: sparse.SparseVariable) -> Any:
+    square = pt.eq(*(size_along(x, axis) for axis in (0, 1)))
+    return CheckAndRaise(ValueError, "diag takes a square sparse matrix")(sparse.diag(x), square)
 
 
-@converts("Cast", module=_MODULE)
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    return sparse.cast(inputs[0], op.out_type)
-
-
-@converts("SparseFromDense", module=_MODULE)
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    return (sparse.csr_from_dense if op.format == "csr" else sparse.csc_from_dense)(inputs[0])
-
-
-@converts("CSM", module=_MODULE)
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    return (sparse.CSR if op.format == "csr" else sparse.CSC)(*inputs)
+calls(
+    {
+        "Diag": _diag,
+        "Cast": lambda op, x: sparse.cast(x, op.out_type),
+        "SparseFromDense": lambda op, x: (
+            sparse.csr_from_dense if op.format == "csr" else sparse.csc_from_dense
+        )(x),
+        "CSM": lambda op, *arrays: (sparse.CSR if op.format == "csr" else sparse.CSC)(*arrays),
+        "SpSum": lambda op, x: sparse.sp_sum(x, axis=op.axis),
+        "GetItemScalar": lambda op, x, *at: sparse.get_item_scalar(x, at),
+    },
+    _MODULE,
+)
 
 
 @converts("CSMGrad", module=_MODULE)
@@ -99,11 +98,6 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     pattern = sparse.CSR(data, indices, indptr, pt.stack([major, minor]))
     other = sparse.CSR(other_data, other_indices, other_indptr, pt.stack([major, minor]))
     return values_at(other, pattern)
-
-
-@converts("SpSum", module=_MODULE)
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    return sparse.sp_sum(inputs[0], axis=op.axis)
 
 
 @converts("StructuredDotGradCSC", "StructuredDotGradCSR", module=_MODULE)
@@ -127,11 +121,6 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
         for variable, value in zip(node.inputs[1:], inputs[1:], strict=True)
     ]
     return sparse.get_item_2d(inputs[0], (slice(*ends[:3]), slice(*ends[3:])))
-
-
-@converts("GetItemScalar", module=_MODULE)
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    return sparse.get_item_scalar(inputs[0], (inputs[1], inputs[2]))
 
 
 @converts("HStack", "VStack", module=_MODULE)
