@@ -18,7 +18,7 @@ import numpy as np
 
 import graphc.tensor as pt
 from graphc.tensor.constructors import CONSTRUCTORS
-from graphc.tensor.numpy_adapters import FUNCTIONS, UFUNCS
+from graphc.tensor.numpy_adapters import FUNCTIONS
 
 if TYPE_CHECKING:
     from graphc.graph.tensor import TensorLike
@@ -206,9 +206,6 @@ def _elementwise(
         options.pop("order", None)
     ours = UFUNC_NAMES.get(name, name)
     function = target.find(ours)
-    if name in UFUNCS and function is None:
-        adapter = UFUNCS[name]
-        function = lambda *operands: adapter(target.find, *operands)  # noqa: E731
     # SciPy's functions are ufuncs, too.
     function = function or target.find(f"special.{name}")
     if function is None or options:
