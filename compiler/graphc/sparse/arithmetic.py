@@ -7,14 +7,16 @@ Sums and products of two sparse matrices, whose places depend on data, are left 
 
 from __future__ import annotations
 
+import operator
 import warnings
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from graphc.graph.basic import Apply, Maybe, Variable, Variables, only
-from graphc.graph.op import Op
+from graphc.graph.op import Op, multilinear
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import parse_dtype
 from graphc.ops.join import stack
@@ -328,6 +330,20 @@ def along_axes(y: TensorVariable, x: Variable) -> TensorVariable:
     return reshape(dense, (-1,))[rows * size_along(x, 1) + columns]
 
 
+# On SciPy's matrices.
+_OF_TWO: dict[str, Callable[..., Matrix]] = {
+    "add": operator.add,
+    "mul": lambda x, y: x.multiply(y),
+    "dot": operator.matmul,
+    "eq": operator.eq,
+    "neq": operator.ne,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+}
+
+
 class SparseSparse(Op):
     """Sum, product of elements, or matrix product of two sparse matrices of one format, by SciPy.
 
@@ -342,7 +358,7 @@ class SparseSparse(Op):
 
     def make_node(self, x: SparseLike, y: SparseLike) -> Apply:
         x, y = as_sparse_variable(x), as_sparse_variable(y)
-        dtype = np.result_type(x.type.numpy_dtype, y.type.numpy_dtype).name
+        dtype = self._dtype(x.type.numpy_dtype, y.type.numpy_dtype)
         shape: tuple[int | None, ...]
         if self.kind == "dot":
             shape = (x.type.shape[0], y.type.shape[1])
@@ -350,12 +366,15 @@ class SparseSparse(Op):
             shape = tuple(n if m is None else m for m, n in zip(x.type.shape, y.type.shape, strict=True))
         return Apply(self, [x, y], [SparseTensorType(x.type.format, dtype, shape).make_variable()])
 
+    def _dtype(self, x: np.dtype, y: np.dtype) -> str:
+        return np.result_type(x, y).name
+
     def perform(self, node: Apply, inputs: Sequence[Matrix], output_storage: Sequence[Register]) -> None:
         x, y = inputs
         if self.kind != "dot" and x.shape != y.shape:
             raise ValueError(f"{self.kind}: sparse matrices of shapes {x.shape} and {y.shape}")
-        out = x + y if self.kind == "add" else x.multiply(y) if self.kind == "mul" else x @ y
-        output_storage[0][0] = node.outputs[0].type.filter(out.asformat(x.format), allow_downcast=True)
+        out = _OF_TWO[self.kind](x, y).asformat(x.format)
+        output_storage[0][0] = node.outputs[0].type.filter(out, allow_downcast=True)
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         (x, y), g = inputs, only(cotangents)
@@ -367,10 +386,19 @@ class SparseSparse(Op):
         return [in_format(t, v.type.format) for t, v in zip(terms, (x, y), strict=True)]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        (x, y), (t_x, t_y) = inputs, tangents
-        if self.kind == "add":
-            terms = [t for t in (t_x, t_y) if t is not None]
-        else:
-            terms = [] if t_x is None else [self(t_x, y)]
-            terms += [] if t_y is None else [self(x, t_y)]
-        return [None if not terms else terms[0] if len(terms) == 1 else add(*terms)]
+        if self.kind != "add":
+            return multilinear(self, inputs, outputs, tangents)
+        return [reduce(operator.add, [t for t in tangents if t is not None])]
+
+
+class Compare(SparseSparse):
+    """Elementwise comparison of two sparse matrices by SciPy, a sparse matrix of booleans.
+
+    Args:
+        kind: eq, neq, lt, le, gt or ge.
+    """
+
+    depends_on = ()
+
+    def _dtype(self, x: np.dtype, y: np.dtype) -> str:
+        return "bool"

@@ -6,16 +6,14 @@ So do comparisons, and matrices with the places of others: scaled, added to, fil
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from graphc.graph.basic import Apply
-from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.create import ones_like, zeros, zeros_like
 from graphc.ops.math import conj as conj_
 from graphc.ops.shaping import dimshuffle
-from graphc.sparse.arithmetic import along_axes, mul, structured, with_data
+from graphc.sparse.arithmetic import Compare, along_axes, mul, structured, with_data
 from graphc.sparse.basic import (
     CSM,
     as_dense,
@@ -24,14 +22,12 @@ from graphc.sparse.basic import (
     csm_properties,
     is_sparse,
 )
-from graphc.sparse.type import SparseTensorType
 from graphc.tensor import compat as math
 
 if TYPE_CHECKING:
     from graphc.graph.tensor import TensorLike
-    from graphc.sparse.like import Matrix, MatrixLike, SparseLike, SparseOrTensor
+    from graphc.sparse.like import MatrixLike, SparseLike, SparseOrTensor
     from graphc.sparse.type import SparseVariable
-    from graphc_runtime.thunk import Register
 
 
 def sp_ones_like(x: SparseLike) -> SparseVariable:
@@ -111,44 +107,6 @@ def structured_add_s_v(x: SparseLike, v: TensorLike) -> SparseVariable:
     if v.type.ndim != 1:
         raise TypeError(f"structured_add_s_v takes a vector, got {v} of type {v.type}")
     return with_data(x, csm_data(x) + along_axes(v, x))
-
-
-_COMPARISONS = {
-    "eq": "__eq__",
-    "neq": "__ne__",
-    "lt": "__lt__",
-    "le": "__le__",
-    "gt": "__gt__",
-    "ge": "__ge__",
-}
-
-
-class Compare(Op):
-    """Elementwise comparison of two sparse matrices by SciPy, a sparse matrix of booleans.
-
-    Args:
-        kind: eq, neq, lt, le, gt or ge.
-    """
-
-    __props__ = ("kind",)
-
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
-
-    def make_node(self, x: SparseLike, y: SparseLike) -> Apply:
-        x, y = as_sparse_variable(x), as_sparse_variable(y)
-        known = tuple(n if m is None else m for m, n in zip(x.type.shape, y.type.shape, strict=True))
-        return Apply(self, [x, y], [SparseTensorType(x.type.format, "bool", known).make_variable()])
-
-    def perform(self, node: Apply, inputs: Sequence[Matrix], output_storage: Sequence[Register]) -> None:
-        x, y = inputs
-        if x.shape != y.shape:
-            raise ValueError(f"{self.kind}: sparse matrices of shapes {x.shape} and {y.shape}")
-        found = getattr(x, _COMPARISONS[self.kind])(y)
-        output_storage[0][0] = node.outputs[0].type.filter(found, allow_downcast=True)
-
-    def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        return [[False], [False]]
 
 
 def _comparison(kind: str, words: str) -> Callable[[MatrixLike, MatrixLike], SparseOrTensor]:

@@ -30,6 +30,13 @@ FORMATS = ("csr", "csc")
 INPUT_FORMATS = (*FORMATS, "bsr")
 
 
+def _binary(name: str, reflected: bool = False) -> Callable[[SparseVariable, MatrixLike], SparseOrTensor]:
+    def method(self: SparseVariable, other: MatrixLike) -> SparseOrTensor:
+        return self.functions[name](other, self) if reflected else self.functions[name](self, other)
+
+    return method
+
+
 class SparseVariable(Variable):
     """A symbolic sparse matrix. Operators with tensors follow `graphc.sparse`.
 
@@ -105,29 +112,10 @@ class SparseVariable(Variable):
     def __getitem__(self, index: IndexLike) -> SparseOrTensor:
         return self.functions["get_item"](self, index)
 
-    def __lt__(self, other: MatrixLike) -> SparseOrTensor:
-        return self.functions["lt"](self, other)
-
-    def __le__(self, other: MatrixLike) -> SparseOrTensor:
-        return self.functions["le"](self, other)
-
-    def __gt__(self, other: MatrixLike) -> SparseOrTensor:
-        return self.functions["gt"](self, other)
-
-    def __ge__(self, other: MatrixLike) -> SparseOrTensor:
-        return self.functions["ge"](self, other)
-
-    def __add__(self, other: MatrixLike) -> SparseOrTensor:
-        return self.functions["add"](self, other)
-
-    def __radd__(self, other: MatrixLike) -> SparseOrTensor:
-        return self.functions["add"](other, self)
-
-    def __sub__(self, other: MatrixLike) -> SparseOrTensor:
-        return self.functions["sub"](self, other)
-
-    def __rsub__(self, other: MatrixLike) -> SparseOrTensor:
-        return self.functions["sub"](other, self)
+    __lt__, __le__, __gt__, __ge__ = (_binary(name) for name in ("lt", "le", "gt", "ge"))
+    __add__, __radd__ = _binary("add"), _binary("add", True)
+    __sub__, __rsub__ = _binary("sub"), _binary("sub", True)
+    __matmul__, __rmatmul__ = _binary("dot"), _binary("dot", True)
 
     def __neg__(self) -> SparseVariable:
         return self.functions["neg"](self)
@@ -137,12 +125,6 @@ class SparseVariable(Variable):
 
     def __rmul__(self, other: MatrixLike) -> SparseVariable:
         return self.functions["mul"](other, self)
-
-    def __matmul__(self, other: MatrixLike) -> SparseOrTensor:
-        return self.functions["dot"](self, other)
-
-    def __rmatmul__(self, other: MatrixLike) -> SparseOrTensor:
-        return self.functions["dot"](other, self)
 
     dot = __dot__ = __matmul__
     __rdot__ = __rmatmul__
