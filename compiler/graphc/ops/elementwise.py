@@ -153,7 +153,7 @@ class Row:
     @property
     def arity(self) -> int:
         """Number of operands."""
-        return self.nin or self.reference.nin  # type: ignore[attr-defined]
+        return self.nin or len(self.grad or ()) or self.reference.nin  # type: ignore[attr-defined]
 
     def resolve(self, types: tuple[OperandType, ...]) -> tuple[np.dtype, ...]:
         """Dtypes of the loop for the given operands.

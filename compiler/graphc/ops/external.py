@@ -13,7 +13,7 @@ from typing import cast as cast_
 
 import numpy as np
 
-from graphc.graph.basic import Apply, Flags, Maybe, Variable, Variables
+from graphc.graph.basic import Apply, Flags, Maybe, Variable, Variables, only
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable, is_weak_scalar
 from graphc.graph.undefined import grad_not_implemented
@@ -127,7 +127,12 @@ def scipy_function(name: str) -> Callable[..., np.ndarray]:
 
 
 def register_scipy(
-    name: str, doc: str, grad: tuple[object, ...], scalar: Any = None, dtypes: object = real_floats
+    name: str,
+    doc: str,
+    grad: tuple[object, ...],
+    scalar: Any = None,
+    dtypes: object = real_floats,
+    special: Any = None,
 ) -> Elementwise:
     """A row whose reference is SciPy's function of that name.
 
@@ -136,7 +141,7 @@ def register_scipy(
         doc: one sentence.
         grad: as in `Row`; its length is the number of operands.
         scalar: as in `Row`; by default a call of SciPy's C code for float64, to which others are converted.
-        dtypes: as in `Row`.
+        dtypes, special: as in `Row`.
     """
     symbol = f"special_{'d' * len(grad)}_{name}"
     return register(
@@ -144,8 +149,8 @@ def register_scipy(
         scipy_function(name),
         doc,
         scalar or (lambda b, *xs: b.external(symbol, *xs)),
-        nin=len(grad),
         dtypes=dtypes,
+        special=special,
         grad=grad,
     )
 
@@ -185,7 +190,7 @@ def by_differences(
     return rule
 
 
-def register_kernel(name: str, doc: str, arity: int, **rules: Any) -> Elementwise:
+def register_kernel(name: str, doc: str, **rules: Any) -> Elementwise:
     """A row that calls the scalar kernel of its name; ``rules`` as the fields of `Row`."""
 
     def reference(*arrays: np.ndarray) -> np.ndarray:
@@ -193,17 +198,15 @@ def register_kernel(name: str, doc: str, arity: int, **rules: Any) -> Elementwis
 
         return scalars.reference(name)(*arrays)
 
-    rules.setdefault("reference", reference)
-    reference = rules.pop("reference")
+    reference = rules.pop("reference", reference)
     symbol = f"graphc_scalar.{name}"
-    return register(
-        name, reference, doc, lambda b, *xs: b.external(symbol, *xs), nin=arity, dtypes=real_floats, **rules
-    )
+    return register(name, reference, doc, lambda b, *xs: b.external(symbol, *xs), dtypes=real_floats, **rules)
 
 
-def register_part(name: str, doc: str, grad: tuple[object, ...], **rules: Any) -> Elementwise:
+def register_part(name: str, doc: str, grad: tuple[object, ...]) -> Elementwise:
     """A row for one of the results of a function of SciPy (`SEVERAL`), whose C code a scalar kernel calls."""
-    return register_kernel(name, doc, len(grad), reference=scipy_function(name), grad=grad, **rules)
+    special = None if name.startswith("ellipj") else of_complex(name)
+    return register_kernel(name, doc, reference=scipy_function(name), grad=grad, special=special)
 
 
 # Complex numbers -------------------------------------------------------------------------------------------
@@ -245,20 +248,18 @@ class ComplexSpecial(Op):
             found = of_scipy(self.name)(x.astype("complex128"))
         output_storage[0][0] = np.asarray(found, dtype=x.dtype)
 
-    def _along(self, x: Variable, out: Variable, direction: Variable | None) -> list[Variable | None]:
+    def _along(self, x: Variable, out: Variable, direction: Variable) -> list[Variable | None]:
         """The derivative times a tangent or a cotangent: cotangents are not conjugated."""
-        if direction is None:
-            return [None]
         if self.name in _WITH_SIZES:
             return [grad_not_implemented(self, 0, x, "it is scaled by the size of an exponential")]
         rules: Any = (_wofz,) if self.name == "wofz" else ROWS[self.name].grad
         return [rules[0](x, out, direction)]
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        return self._along(inputs[0], outputs[0], cotangents[0])
+        return self._along(inputs[0], outputs[0], only(cotangents))
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        return self._along(inputs[0], outputs[0], tangents[0])
+        return self._along(inputs[0], outputs[0], only(tangents))
 
     def batch(self, node: Apply, inputs: Variables, batched: Flags, size: TensorVariable) -> list[Variable]:
         """Elements stay elements."""

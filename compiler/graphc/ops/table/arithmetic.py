@@ -153,7 +153,6 @@ register(
     lambda b, x, y: b.floordiv(x, y),
     grad=(None, None),
     dtypes=ufunc_rule(np.floor_divide),
-    nin=2,
 )
 register(
     "mod",
@@ -168,7 +167,6 @@ register(
     grad=(_pow_x, _pow_y),
     special=_square_root,
     dtypes=ufunc_rule(np.power),
-    nin=2,
 )
 register("neg", np.negative, "Negation.", grad=(lambda x, out, g: -g,), cheap=True)
 register(
@@ -187,22 +185,15 @@ register(
     holomorphic=False,
     cheap=True,
 )
-register(
-    "maximum",
-    np.maximum,
-    "Larger operand; NaN wins.",
-    grad=(lambda x, y, out, g: _chosen(x, out, g), lambda x, y, out, g: switch(eq(out, x), 0, g)),
-    folds=True,
-    cheap=True,
-)
-register(
-    "minimum",
-    np.minimum,
-    "Smaller operand; NaN wins.",
-    grad=(lambda x, y, out, g: _chosen(x, out, g), lambda x, y, out, g: switch(eq(out, x), 0, g)),
-    folds=True,
-    cheap=True,
-)
+for _name, _ufunc, _text in (("maximum", np.maximum, "Larger"), ("minimum", np.minimum, "Smaller")):
+    register(
+        _name,
+        _ufunc,
+        f"{_text} operand; NaN wins.",
+        grad=(lambda x, y, out, g: _chosen(x, out, g), lambda x, y, out, g: switch(eq(out, x), 0, g)),
+        folds=True,
+        cheap=True,
+    )
 register(
     "sqr", np.square, "Square.", lambda b, x: b.mul(x, x), grad=(lambda x, out, g: 2 * g * x,), cheap=True
 )
@@ -222,7 +213,6 @@ register(
     lambda b, x: b.angle(x) if x.dtype.kind == "c" else b.math("atan2", b.const(0, x.dtype), x),
     grad=(_angle,),
     holomorphic=False,
-    nin=1,
     dtypes=lambda types: (
         (t := promote(types[0], np.dtype("float64" if getattr(types[0], "kind", "") == "b" else "float16"))),
         np.dtype(f"f{t.itemsize // 2}") if t.kind == "c" else t,
@@ -233,7 +223,6 @@ register(
     lambda x, low, high: np.minimum(np.maximum(x, low), high),
     "x limited to the interval [low, high].",
     lambda b, x, low, high: b.minimum(b.maximum(x, low), high),
-    nin=3,
     dtypes=lambda types: (promote(*types),) * 4,
     grad=(
         lambda x, low, high, out, g: switch(bitwise_and(ge(x, low), le(x, high)), g, 0),
@@ -246,7 +235,6 @@ register(
     np.where,
     "x where the condition holds, y elsewhere.",
     lambda b, c, x, y: b.select(c, x, y),
-    nin=3,
     grad=(None, lambda c, x, y, out, g: switch(c, g, 0), lambda c, x, y, out, g: switch(c, 0, g)),
     dtypes=lambda types: (np.dtype("bool"), *(promote(*types[1:]),) * 3),
     cheap=True,
@@ -257,7 +245,6 @@ register(
     "A copy.",
     lambda b, x: x,
     grad=(lambda x, out, g: g,),
-    nin=1,
     dtypes=lambda types: (types[0], types[0]),
     cheap=True,
 )
@@ -266,7 +253,6 @@ register(
     lambda x, y: np.broadcast_to(y, np.broadcast_shapes(x.shape, y.shape)).copy(),
     "y in the shape of x.",
     lambda b, x, y: y,
-    nin=2,
     grad=(None, lambda x, y, out, g: g),
     dtypes=lambda types: (types[0], np.dtype(types[1]), np.dtype(types[1])),
     cheap=True,

@@ -27,7 +27,6 @@ from graphc.ops.external import (
     airye_bip,
     by_differences,
     floats_or_double,
-    of_complex,
     register_part,
     register_scipy,
 )
@@ -198,23 +197,14 @@ register_scipy(
     forms_special.with_small("k1e", forms_special.reciprocal),
 )
 register_scipy("kve", "exp(x) * kv(v, x).", (_by_order("kve"), _kve))
-register_part(
-    "airy_ai", "Airy function Ai.", (lambda x, out, g: g * airy_aip(x),), special=of_complex("airy_ai")
-)
-register_part(
-    "airy_aip", "Derivative of Ai.", (lambda x, out, g: g * x * airy_ai(x),), special=of_complex("airy_aip")
-)
-register_part(
-    "airy_bi", "Airy function Bi.", (lambda x, out, g: g * airy_bip(x),), special=of_complex("airy_bi")
-)
-register_part(
-    "airy_bip", "Derivative of Bi.", (lambda x, out, g: g * x * airy_bi(x),), special=of_complex("airy_bip")
-)
+register_part("airy_ai", "Airy function Ai.", (lambda x, out, g: g * airy_aip(x),))
+register_part("airy_aip", "Derivative of Ai.", (lambda x, out, g: g * x * airy_ai(x),))
+register_part("airy_bi", "Airy function Bi.", (lambda x, out, g: g * airy_bip(x),))
+register_part("airy_bip", "Derivative of Bi.", (lambda x, out, g: g * x * airy_bi(x),))
 _UP, _DOWN = "exp(2/3 x sqrt(x))", "exp(-abs(2/3 x sqrt(x)))"
 for _part, _scale in (("ai", _UP), ("aip", _UP), ("bi", _DOWN), ("bip", _DOWN)):
     register_part(
         f"airye_{_part}",
         f"airy_{_part}(x) {_scale}, NaN for the first kind of negative numbers.",
         (_airye(_part),),
-        special=of_complex(f"airye_{_part}"),
     )

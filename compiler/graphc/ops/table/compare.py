@@ -55,24 +55,16 @@ for _name, _ufunc, _text in (
         _name, _ufunc, f"Whether x {_text} y.", _compare(_name), grad=(None, None), compares=True, cheap=True
     )
 
-register(
-    "logical_and",
-    np.logical_and,
-    "Whether both are nonzero.",
-    grad=(None, None),
-    dtypes=_logic_rule,
-    folds=True,
-    cheap=True,
-)
-register(
-    "logical_or",
-    np.logical_or,
-    "Whether one is nonzero.",
-    grad=(None, None),
-    dtypes=_logic_rule,
-    folds=True,
-    cheap=True,
-)
+for _name, _logic, _text in (("and", np.logical_and, "both are"), ("or", np.logical_or, "one is")):
+    register(
+        f"logical_{_name}",
+        _logic,
+        f"Whether {_text} nonzero.",
+        grad=(None, None),
+        dtypes=_logic_rule,
+        folds=True,
+        cheap=True,
+    )
 register(
     "logical_xor", np.logical_xor, "Whether exactly one is nonzero.", grad=(None, None), dtypes=_logic_rule
 )

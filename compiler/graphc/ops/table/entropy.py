@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphc.ops.elementwise import register
-from graphc.ops.external import floats_or_double, real_floats, scipy_function
+from graphc.ops.external import floats_or_double, register_scipy
 from graphc.ops.math import abs as abs_
 from graphc.ops.math import bitwise_and, cos, eq, gt, log, log1p, lt, sqr, switch
 from graphc.ops.table import forms_special as forms
@@ -43,59 +43,35 @@ def _sinc(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVa
     return g * switch(small, near, far)
 
 
-register(
+register_scipy(
     "xlogy",
-    scipy_function("xlogy"),
     "x * log(y), 0 for x = 0.",
+    (lambda x, y, out, g: g * log(y), lambda x, y, out, g: g * _over(x, y)),
     forms.xlogy,
-    nin=2,
-    dtypes=real_floats,
-    grad=(lambda x, y, out, g: g * log(y), lambda x, y, out, g: g * _over(x, y)),
 )
-register(
+register_scipy(
     "xlog1py",
-    scipy_function("xlog1py"),
     "x * log1p(y), 0 for x = 0.",
+    (lambda x, y, out, g: g * log1p(y), lambda x, y, out, g: g * _over(x, 1 + y)),
     forms.xlog1py,
-    nin=2,
-    dtypes=real_floats,
-    grad=(lambda x, y, out, g: g * log1p(y), lambda x, y, out, g: g * _over(x, 1 + y)),
 )
-register(
-    "entr",
-    scipy_function("entr"),
-    "-x * log(x), 0 at 0, minus infinity below.",
-    forms.entr,
-    nin=1,
-    dtypes=real_floats,
-    grad=(lambda x, out, g: -g * (log(x) + 1),),
+register_scipy(
+    "entr", "-x * log(x), 0 at 0, minus infinity below.", (lambda x, out, g: -g * (log(x) + 1),), forms.entr
 )
-register(
+register_scipy(
     "rel_entr",
-    scipy_function("rel_entr"),
     "x * log(x / y), 0 for x = 0, infinite for negative operands.",
+    (lambda x, y, out, g: g * (_log_ratio(x, y) + 1), lambda x, y, out, g: -g * x / y),
     forms.rel_entr,
-    nin=2,
-    dtypes=real_floats,
-    grad=(lambda x, y, out, g: g * (_log_ratio(x, y) + 1), lambda x, y, out, g: -g * x / y),
 )
-register(
+register_scipy(
     "kl_div",
-    scipy_function("kl_div"),
     "x * log(x / y) - x + y, infinite for negative operands.",
+    (lambda x, y, out, g: g * _log_ratio(x, y), lambda x, y, out, g: g * (y - x) / y),
     forms.kl_div,
-    nin=2,
-    dtypes=real_floats,
-    grad=(lambda x, y, out, g: g * _log_ratio(x, y), lambda x, y, out, g: g * (y - x) / y),
 )
-register(
-    "logit",
-    scipy_function("logit"),
-    "log(x / (1 - x)), the inverse of sigmoid.",
-    forms.logit,
-    nin=1,
-    dtypes=real_floats,
-    grad=(lambda x, out, g: g / (x * (1 - x)),),
+register_scipy(
+    "logit", "log(x / (1 - x)), the inverse of sigmoid.", (lambda x, out, g: g / (x * (1 - x)),), forms.logit
 )
 register(
     "logaddexp2",
@@ -107,6 +83,4 @@ register(
         lambda x, y, out, g: g * share((y - x) * _LN2, out),
     ),
 )
-register(
-    "sinc", np.sinc, "sin(pi x) / (pi x), 1 at 0.", forms.sinc, nin=1, dtypes=floats_or_double, grad=(_sinc,)
-)
+register("sinc", np.sinc, "sin(pi x) / (pi x), 1 at 0.", forms.sinc, dtypes=floats_or_double, grad=(_sinc,))

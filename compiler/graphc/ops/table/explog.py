@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphc.ops.elementwise import register, ufunc_rule
+from graphc.ops.elementwise import register
 from graphc.ops.external import real_floats
 from graphc.ops.math import eq, exp, expm1, sigmoid, sqr, switch
 from graphc.ops.table import forms
@@ -35,8 +35,8 @@ def _expm1(x: np.ndarray) -> np.ndarray:
     return out if out.dtype.kind != "c" else out + out.dtype.type(complex(0.0, -0.0))
 
 
-register("exp", np.exp, "e to the power x.", forms.libm("exp"), grad=(lambda x, out, g: g * out,))
-register("exp2", np.exp2, "2 to the power x.", forms.libm("exp2"), grad=(lambda x, out, g: g * out * _LN2,))
+forms.register_libm("exp", "e to the power x.", lambda x, out, g: g * out)
+forms.register_libm("exp2", "2 to the power x.", lambda x, out, g: g * out * _LN2)
 
 
 def share(difference: TensorVariable, out: TensorVariable) -> TensorVariable:
@@ -49,37 +49,20 @@ def share(difference: TensorVariable, out: TensorVariable) -> TensorVariable:
     return switch(eq(out, -np.inf), 0, sigmoid(difference))
 
 
-register(
-    "expm1",
-    _expm1,
-    "exp(x) - 1 without cancellation.",
-    forms.libm("expm1"),
-    dtypes=ufunc_rule(np.expm1),
-    nin=1,
-    grad=(lambda x, out, g: g * exp(x),),
+forms.register_libm(
+    "expm1", "exp(x) - 1 without cancellation.", lambda x, out, g: g * exp(x), reference=_expm1
 )
-register("log", np.log, "Natural logarithm.", forms.libm("log"), grad=(lambda x, out, g: g / x,))
-register(
-    "log2", np.log2, "Logarithm to base 2.", forms.libm("log2"), grad=(lambda x, out, g: g / (x * _LN2),)
-)
-register(
-    "log10", np.log10, "Logarithm to base 10.", forms.libm("log10"), grad=(lambda x, out, g: g / (x * _LN10),)
-)
-register(
-    "log1p",
-    np.log1p,
-    "log(1 + x) without cancellation.",
-    forms.libm("log1p"),
-    grad=(lambda x, out, g: g / (1 + x),),
-)
-register("sqrt", np.sqrt, "Square root.", forms.libm("sqrt"), grad=(lambda x, out, g: 0.5 * g / out,))
-register("cbrt", np.cbrt, "Cube root.", forms.libm("cbrt"), grad=(lambda x, out, g: g / (3 * sqr(out)),))
+forms.register_libm("log", "Natural logarithm.", lambda x, out, g: g / x)
+forms.register_libm("log2", "Logarithm to base 2.", lambda x, out, g: g / (x * _LN2))
+forms.register_libm("log10", "Logarithm to base 10.", lambda x, out, g: g / (x * _LN10))
+forms.register_libm("log1p", "log(1 + x) without cancellation.", lambda x, out, g: g / (1 + x))
+forms.register_libm("sqrt", "Square root.", lambda x, out, g: 0.5 * g / out)
+forms.register_libm("cbrt", "Cube root.", lambda x, out, g: g / (3 * sqr(out)))
 register(
     "sigmoid",
     _sigmoid,
     "1 / (1 + exp(-x)).",
     forms.wide(forms.sigmoid),
-    nin=1,
     dtypes=real_floats,
     # Loops keep the result alone; where they do not come between, 1 - out is compiled as sigmoid(-x).
     grad=(lambda x, out, g: g * out * (1 - out),),
@@ -89,7 +72,6 @@ register(
     lambda x: np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))),
     "log(1 + exp(x)).",
     forms.wide(forms.softplus),
-    nin=1,
     dtypes=real_floats,
     grad=(lambda x, out, g: g * sigmoid(x),),
 )
@@ -98,7 +80,6 @@ register(
     lambda x: np.where(x > -_LN2, np.log(-np.expm1(x)), np.log1p(-np.exp(x))),
     "log(1 - exp(x)), for negative x.",
     forms.wide(forms.log1mexp),
-    nin=1,
     dtypes=real_floats,
     # From the left, from where the function is defined, 0 has the slope -inf, whatever its sign.
     grad=(lambda x, out, g: g * switch(eq(x, 0), -np.inf, exp(x) / expm1(x)),),

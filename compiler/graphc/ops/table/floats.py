@@ -119,7 +119,6 @@ register(
     lambda x: np.frexp(x)[0],
     "The number in [0.5, 1) that times a power of 2 gives x; zeros, infinities and NaN as they are.",
     lambda b, x: b.cast(_frexp(b, x)[0], x.dtype),
-    nin=1,
     dtypes=lambda types: (ufunc_rule(np.frexp)(types)[0],) * 2,
     grad=(lambda x, out, g: ldexp(g, -frexp(x)[1]),),
 )
@@ -128,7 +127,6 @@ register(
     lambda x: np.frexp(x)[1],
     "The exponent that belongs to frexp_mantissa.",
     lambda b, x: b.cast(_frexp(b, x)[1], np.dtype("int32")),
-    nin=1,
     dtypes=_exponent_rule,
     grad=(None,),
 )
@@ -195,7 +193,6 @@ bfloat16_value = register(
     lambda bits: (np.asarray(bits, _WORD) << np.uint32(16)).view(_SINGLE),
     "The numbers of bfloat16 in float32, from their bits in uint16.",
     _value_scalar,
-    nin=1,
     grad=(None,),
     dtypes=_value_rule,
     cheap=True,
@@ -205,7 +202,6 @@ bfloat16_bits = register(
     _bits,
     "The bits of numbers rounded to bfloat16, in uint16.",
     _bits_scalar,
-    nin=1,
     grad=(None,),
     dtypes=_bits_rule,
     cheap=True,

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphc.ops.elementwise import Elementwise, register, ufunc_rule
+
 if TYPE_CHECKING:
     from graphc.lowering.scalar_builder import ScalarBuilder
 
@@ -17,6 +19,15 @@ Scalar = Any
 def libm(name: str) -> Callable[..., Scalar]:
     """A function of the C library; of complex operands, that of `lowering.complex_functions`."""
     return lambda b, *xs: b.math(name, *xs)
+
+
+def register_libm(name: str, doc: str, *grad: object, **rules: Any) -> Elementwise:
+    """A row of NumPy's function of that name, or of ``reference``, which the C library computes."""
+    ufunc = getattr(np, name)
+    if "reference" in rules:
+        rules["dtypes"] = ufunc_rule(ufunc)
+    reference = rules.pop("reference", ufunc)
+    return register(name, reference, doc, libm(name.replace("arc", "a")), grad=grad, **rules)
 
 
 def wide(form: Callable[..., Scalar]) -> Callable[..., Scalar]:

@@ -109,39 +109,19 @@ def _stdtrit_df(
     return g * (0.25 * by_shape / _t_density(df, t) + t / (2 * df))
 
 
-register(
-    "gamma",
-    scipy_function("gamma"),
-    "Gamma function.",
-    forms_gamma.gamma,
-    nin=1,
-    dtypes=real_floats,
-    grad=(lambda x, out, g: g * out * digamma(x),),
-)
-register(
+register_scipy("gamma", "Gamma function.", (lambda x, out, g: g * out * digamma(x),), forms_gamma.gamma)
+register_scipy(
     "gammaln",
-    scipy_function("gammaln"),
     "Logarithm of the magnitude of the gamma function.",
+    (lambda x, out, g: g * digamma(x),),
     forms_gamma.gammaln,
-    nin=1,
-    dtypes=real_floats,
-    grad=(lambda x, out, g: g * digamma(x),),
 )
-register(
-    "digamma",
-    scipy_function("psi"),
-    "Derivative of gammaln.",
-    forms_gamma.digamma,
-    nin=1,
-    dtypes=real_floats,
-    grad=(lambda x, out, g: g * trigamma(x),),
-)
+register_scipy("digamma", "Derivative of gammaln.", (lambda x, out, g: g * trigamma(x),), forms_gamma.digamma)
 register(
     "trigamma",
     lambda x: scipy_function("polygamma")(1, x),
     "Derivative of digamma.",
     forms_gamma.trigamma,
-    nin=1,
     dtypes=real_floats,
     grad=(lambda x, out, g: g * polygamma(2, x),),
 )
@@ -150,14 +130,12 @@ register(
     _polygamma,
     "Derivative of order n of digamma.",
     forms_gamma.polygamma,
-    nin=2,
     dtypes=real_floats,
     grad=(Undefined("the order is a whole number"), lambda n, x, out, g: g * polygamma(n + 1, x)),
 )
 register_kernel(
     "zeta",
     "Hurwitz zeta function, the sum of (q + k)**-s over k >= 0.",
-    2,
     reference=scipy_function("zeta"),
     grad=(_zeta_order, lambda s, q, out, g: -g * s * zeta(s + 1, q)),
 )
@@ -208,7 +186,6 @@ register_scipy(
 register_kernel(
     "gammainc_da",
     "Derivative of gammainc with respect to a.",
-    2,
     grad=(
         by_differences(lambda a, x: gammainc_da(a, x), 0, lambda a, x: a / (1 + sqrt(a) + a * _log_size(x))),
         lambda a, x, out, g: g * _gamma_density(a, x) * (_log(x) - digamma(a)),
@@ -251,7 +228,6 @@ register_scipy(
 register_kernel(
     "betainc_da",
     "Derivative of betainc with respect to a.",
-    3,
     grad=(
         by_differences(lambda a, b, x: betainc_da(a, b, x), 0, _beta_length),
         _betainc_mixed,
@@ -261,7 +237,6 @@ register_kernel(
 register_kernel(
     "betainc_db",
     "Derivative of betainc with respect to b.",
-    3,
     grad=(
         _betainc_mixed,
         by_differences(lambda a, b, x: betainc_db(a, b, x), 1, lambda a, b, x: _beta_length(b, a, 1 - x)),

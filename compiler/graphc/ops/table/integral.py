@@ -23,7 +23,6 @@ from graphc.ops.external import (
     ellipj_ph,
     ellipj_sn,
     ellipkinc_dm,
-    of_complex,
     register_kernel,
     register_part,
     register_scipy,
@@ -210,13 +209,11 @@ register_scipy(
 register_kernel(
     "hyp2f1_da",
     "Derivative of hyp2f1 with respect to a, for z <= 1; NaN elsewhere.",
-    4,
     grad=(_hyp2f1_by(0), _hyp2f1_by(1), _hyp2f1_by(2), _hyp2f1_da_z),
 )
 register_kernel(
     "hyp2f1_dc",
     "Derivative of hyp2f1 with respect to c, for z <= 1; NaN elsewhere.",
-    4,
     grad=(
         _hyp2f1_by(2),
         lambda a, b, c, z, out, g: _hyp2f1_by(2)(b, a, c, z, out, g),
@@ -260,10 +257,10 @@ register_scipy(
     _incomplete(ellipeinc_dm, 0.5),
 )
 register_kernel(
-    "ellipkinc_dm", "Derivative of ellipkinc with respect to m.", 2, grad=_incomplete_dm(ellipkinc_dm, -0.5)
+    "ellipkinc_dm", "Derivative of ellipkinc with respect to m.", grad=_incomplete_dm(ellipkinc_dm, -0.5)
 )
 register_kernel(
-    "ellipeinc_dm", "Derivative of ellipeinc with respect to m.", 2, grad=_incomplete_dm(ellipeinc_dm, 0.5)
+    "ellipeinc_dm", "Derivative of ellipeinc with respect to m.", grad=_incomplete_dm(ellipeinc_dm, 0.5)
 )
 register_part(
     "ellipj_sn",
@@ -296,33 +293,19 @@ register_part(
     "Jacobi's amplitude of u, for the parameter m.",
     (lambda u, m, out, g: g * ellipj_dn(u, m), _of_amplitude(lambda sn, cn, dn, slope: slope)),
 )
-register_part("sici_si", "Sine integral.", (_si,), special=of_complex("sici_si"))
+register_part("sici_si", "Sine integral.", (_si,))
+register_part("sici_ci", "Cosine integral.", (lambda x, out, g: g * cos(x) / x,))
+register_part("shichi_shi", "Hyperbolic sine integral.", (_shi,))
+register_part("shichi_chi", "Hyperbolic cosine integral.", (lambda x, out, g: g * cosh(x) / x,))
 register_part(
-    "sici_ci", "Cosine integral.", (lambda x, out, g: g * cos(x) / x,), special=of_complex("sici_ci")
-)
-register_part("shichi_shi", "Hyperbolic sine integral.", (_shi,), special=of_complex("shichi_shi"))
-register_part(
-    "shichi_chi",
-    "Hyperbolic cosine integral.",
-    (lambda x, out, g: g * cosh(x) / x,),
-    special=of_complex("shichi_chi"),
+    "fresnel_s", "Integral of sin(pi t**2 / 2) from 0 to x.", (lambda x, out, g: g * sin(np.pi / 2 * sqr(x)),)
 )
 register_part(
-    "fresnel_s",
-    "Integral of sin(pi t**2 / 2) from 0 to x.",
-    (lambda x, out, g: g * sin(np.pi / 2 * sqr(x)),),
-    special=of_complex("fresnel_s"),
-)
-register_part(
-    "fresnel_c",
-    "Integral of cos(pi t**2 / 2) from 0 to x.",
-    (lambda x, out, g: g * cos(np.pi / 2 * sqr(x)),),
-    special=of_complex("fresnel_c"),
+    "fresnel_c", "Integral of cos(pi t**2 / 2) from 0 to x.", (lambda x, out, g: g * cos(np.pi / 2 * sqr(x)),)
 )
 _WHOLE = Undefined("degree and order are whole numbers")
 register_kernel(
     "sph_legendre",
     "Legendre function of cos(theta), normalized on the sphere, of degree n and order m.",
-    3,
     grad=(_WHOLE, _WHOLE, _sph_legendre),
 )

@@ -83,7 +83,6 @@ register(
     _rint_scalar,
     grad=(None,),
     dtypes=_round_rule,
-    nin=1,
 )
 register(
     "round_half_away",
@@ -92,14 +91,12 @@ register(
     _round_half_away_scalar,
     grad=(None,),
     dtypes=_round_half_away_rule,
-    nin=1,
 )
 register(
     "real",
     np.real,
     "Real part.",
     dtypes=_real_rule,
-    nin=1,
     holomorphic=False,
     grad=(lambda x, out, g: cast(g, x.type.dtype),),
 )
@@ -108,7 +105,6 @@ register(
     np.imag,
     "Imaginary part.",
     dtypes=_real_rule,
-    nin=1,
     holomorphic=False,
     grad=(lambda x, out, g: None if x.type.kind != "c" else constant(np.asarray(-1j, x.type.dtype)) * g,),
 )
@@ -125,7 +121,6 @@ register(
     "complex",
     _complex,
     "Complex number with real part x and imaginary part y.",
-    nin=2,
     dtypes=_complex_rule,
     holomorphic=False,
     grad=(lambda x, y, out, g: real(g), lambda x, y, out, g: -imag(g)),

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphc.ops.elementwise import register
-from graphc.ops.external import of_complex, real_floats, register_kernel, register_scipy, scipy_function
+from graphc.ops.external import of_complex, register_kernel, register_scipy
 from graphc.ops.math import abs as abs_
 from graphc.ops.math import bitwise_and, erf, erfcx, exp, gt, maximum, minimum, sqr, switch
 from graphc.ops.table import forms, forms_special
@@ -27,13 +26,11 @@ def _slope(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorV
 register_kernel(
     "lambertw0",
     "The w with w exp(w) = x that is at least -1, for x from -1/e on; NaN elsewhere.",
-    1,
     grad=(_slope,),
 )
 register_kernel(
     "lambertw1",
     "The w with w exp(w) = x that is at most -1, for x from -1/e to 0; NaN elsewhere.",
-    1,
     grad=(_slope,),
 )
 
@@ -88,69 +85,48 @@ def _owens_t_a(h: Variable, a: TensorVariable, out: TensorVariable, g: TensorVar
     return g * exp(-0.5 * sqr(h) * square) / (2 * np.pi * square)
 
 
-register(
+register_scipy(
     "erf",
-    scipy_function("erf"),
     "Error function.",
+    (lambda x, out, g: g * _ERF_SLOPE * exp(-sqr(x)),),
     forms.libm("erf"),
-    nin=1,
     special=of_complex("erf"),
-    dtypes=real_floats,
-    grad=(lambda x, out, g: g * _ERF_SLOPE * exp(-sqr(x)),),
 )
-register(
+register_scipy(
     "erfc",
-    scipy_function("erfc"),
     "1 - erf(x) without cancellation.",
+    (lambda x, out, g: -g * _ERF_SLOPE * exp(-sqr(x)),),
     forms.libm("erfc"),
-    nin=1,
     special=of_complex("erfc"),
-    dtypes=real_floats,
-    grad=(lambda x, out, g: -g * _ERF_SLOPE * exp(-sqr(x)),),
 )
-register(
+register_scipy(
     "erfcx",
-    scipy_function("erfcx"),
     "exp(x**2) * erfc(x), without overflow of the exponential.",
+    (_erfcx_slope,),
     forms_special.erfcx,
-    nin=1,
     special=of_complex("erfcx"),
-    dtypes=real_floats,
-    grad=(_erfcx_slope,),
 )
-register(
+register_scipy(
     "erfi",
-    scipy_function("erfi"),
     "Imaginary error function.",
+    (lambda x, out, g: g * _ERF_SLOPE * exp(sqr(x)),),
     forms_special.erfi,
-    nin=1,
     special=of_complex("erfi"),
-    dtypes=real_floats,
-    grad=(lambda x, out, g: g * _ERF_SLOPE * exp(sqr(x)),),
 )
 register_scipy("erfinv", "Inverse of erf.", (lambda x, out, g: g / _ERF_SLOPE * exp(sqr(out)),))
 register_scipy("erfcinv", "Inverse of erfc.", (lambda x, out, g: -g / _ERF_SLOPE * exp(sqr(out)),))
 register_scipy(
     "dawsn", "Dawson's integral, sqrt(pi) / 2 * exp(-x**2) * erfi(x).", (_dawsn_slope,), forms_special.dawsn
 )
-register(
+register_scipy(
     "ndtr",
-    scipy_function("ndtr"),
     "Distribution function of the standard normal distribution.",
+    (lambda x, out, g: g * _normal_density(x),),
     forms.wide(forms_special.ndtr),
-    nin=1,
-    dtypes=real_floats,
-    grad=(lambda x, out, g: g * _normal_density(x),),
 )
 register_scipy("ndtri", "Inverse of ndtr.", (lambda x, out, g: g / _normal_density(out),))
-register(
-    "log_ndtr",
-    scipy_function("log_ndtr"),
-    "Logarithm of ndtr, also where that underflows.",
-    forms_special.log_ndtr,
-    nin=1,
-    dtypes=real_floats,
-    grad=(_log_ndtr,),
+register_scipy(
+    "log_ndtr", "Logarithm of ndtr, also where that underflows.", (_log_ndtr,), forms_special.log_ndtr
 )
 register_scipy(
     "ndtri_exp",

@@ -77,68 +77,31 @@ def _over_square(x: TensorVariable, length: TensorVariable) -> TensorVariable:
 
 _DEGREE = float(np.pi / 180)
 
-register("sin", np.sin, "Sine.", forms.libm("sin"), grad=(lambda x, out, g: g * cos(x),))
-register("cos", np.cos, "Cosine.", forms.libm("cos"), grad=(lambda x, out, g: -g * sin(x),))
-register(
-    "tan",
-    _tan,
-    "Tangent.",
-    forms.libm("tan"),
-    dtypes=ufunc_rule(np.tan),
-    nin=1,
-    grad=(lambda x, out, g: g * (1 + sqr(out)),),
-)
-register(
-    "arcsin", np.arcsin, "Inverse sine.", forms.libm("asin"), grad=(lambda x, out, g: g / _arcsin_root(x),)
-)
-register(
-    "arccos", np.arccos, "Inverse cosine.", forms.libm("acos"), grad=(lambda x, out, g: -g / _arcsin_root(x),)
-)
-register(
-    "arctan", np.arctan, "Inverse tangent.", forms.libm("atan"), grad=(lambda x, out, g: g / (1 + sqr(x)),)
-)
-register("sinh", np.sinh, "Hyperbolic sine.", forms.libm("sinh"), grad=(lambda x, out, g: g * cosh(x),))
-register("cosh", np.cosh, "Hyperbolic cosine.", forms.libm("cosh"), grad=(lambda x, out, g: g * sinh(x),))
+forms.register_libm("sin", "Sine.", lambda x, out, g: g * cos(x))
+forms.register_libm("cos", "Cosine.", lambda x, out, g: -g * sin(x))
+forms.register_libm("tan", "Tangent.", lambda x, out, g: g * (1 + sqr(out)), reference=_tan)
+forms.register_libm("arcsin", "Inverse sine.", lambda x, out, g: g / _arcsin_root(x))
+forms.register_libm("arccos", "Inverse cosine.", lambda x, out, g: -g / _arcsin_root(x))
+forms.register_libm("arctan", "Inverse tangent.", lambda x, out, g: g / (1 + sqr(x)))
+forms.register_libm("sinh", "Hyperbolic sine.", lambda x, out, g: g * cosh(x))
+forms.register_libm("cosh", "Hyperbolic cosine.", lambda x, out, g: g * sinh(x))
 register(
     "tanh",
     _tanh,
     "Hyperbolic tangent.",
     forms.libm("tanh"),
     dtypes=ufunc_rule(np.tanh),
-    nin=1,
     # Of the result, which is kept for what reads it: of the operand, far out, another array would be.
     grad=(lambda x, out, g: g * (1 - sqr(out)),),
 )
-register(
-    "arcsinh",
-    np.arcsinh,
-    "Inverse hyperbolic sine.",
-    forms.libm("asinh"),
-    grad=(lambda x, out, g: g / _arcsinh_root(x),),
-)
-register(
-    "arccosh",
-    np.arccosh,
-    "Inverse hyperbolic cosine.",
-    forms.libm("acosh"),
-    grad=(lambda x, out, g: g / _arccosh_root(x),),
-)
-register(
-    "arctanh",
-    np.arctanh,
-    "Inverse hyperbolic tangent.",
-    forms.libm("atanh"),
-    grad=(lambda x, out, g: g / _one_minus_square(x),),
-)
-register(
+forms.register_libm("arcsinh", "Inverse hyperbolic sine.", lambda x, out, g: g / _arcsinh_root(x))
+forms.register_libm("arccosh", "Inverse hyperbolic cosine.", lambda x, out, g: g / _arccosh_root(x))
+forms.register_libm("arctanh", "Inverse hyperbolic tangent.", lambda x, out, g: g / _one_minus_square(x))
+forms.register_libm(
     "arctan2",
-    np.arctan2,
     "Angle of the point (y, x), in the right quadrant.",
-    forms.libm("atan2"),
-    grad=(
-        lambda y, x, out, g: g * _over_square(x, hypot(x, y)),
-        lambda y, x, out, g: -g * _over_square(y, hypot(x, y)),
-    ),
+    lambda y, x, out, g: g * _over_square(x, hypot(x, y)),
+    lambda y, x, out, g: -g * _over_square(y, hypot(x, y)),
 )
 register(
     "hypot",
