@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from graphc.graph.basic import Apply, Flags, Variable
-from graphc.graph.op import Op
+from graphc.graph.basic import Apply, Flags, Variable, only
+from graphc.graph.op import Op, no_cotangents, no_tangents, same_tangent
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.undefined import grad_undefined
 from graphc.ops.math import clip
@@ -44,11 +44,7 @@ class _Identity(Op):
 class ZeroGrad(_Identity):
     """The derivative is zero."""
 
-    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        return [None]
-
-    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        return [None]
+    pullback, pushforward = no_cotangents, no_tangents
 
 
 class DisconnectedGrad(ZeroGrad):
@@ -82,11 +78,9 @@ class GradClip(_Identity):
         self.clip_upper_bound = clip_upper_bound
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (g,) = cotangents
-        return [None if g is None else clip(g, self.clip_lower_bound, self.clip_upper_bound)]
+        return [clip(only(cotangents), self.clip_lower_bound, self.clip_upper_bound)]
 
-    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        return [tangents[0]]
+    pushforward = same_tangent
 
 
 class GradScale(_Identity):
@@ -98,10 +92,10 @@ class GradScale(_Identity):
         self.multiplier = multiplier
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        return [None if g is None else g * self.multiplier for g in cotangents]
+        return [only(cotangents) * self.multiplier]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        return [None if t is None else t * self.multiplier for t in tangents]
+        return [only(tangents) * self.multiplier]
 
 
 zero_grad_ = ZeroGrad()

@@ -321,3 +321,18 @@ def linear(op: Op, inputs: Variables, outputs: Variables, tangents: Maybe) -> li
     moving = range(len(inputs)) if op.depends_on is None else op.depends_on
     filled = [x.zeros_like() if t is None else t for x, t in zip(inputs, tangents, strict=True)]
     return [op(*(filled[i] if i in moving else x for i, x in enumerate(inputs)))]
+
+
+def no_cotangents(op: Op, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
+    """`Op.pullback` of what does not depend on the elements of its inputs, or not smoothly."""
+    return [None] * len(inputs)
+
+
+def no_tangents(op: Op, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
+    """`Op.pushforward` of such an op."""
+    return [None] * len(outputs)
+
+
+def same_tangent(op: Op, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
+    """`Op.pushforward` of an op whose one output is its first input."""
+    return [tangents[0]]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from graphc.errors import UndefinedGradientError
-from graphc.graph.basic import Apply, Flags, Maybe, Variable, Variables, describe
+from graphc.graph.basic import Apply, Flags, Maybe, Variable, Variables, describe, only
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
@@ -159,8 +159,6 @@ class QRPivoted(_MatrixOp):
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         (a, k), (q, r, order), (g_q, g_r, _) = inputs, outputs, cotangents
         _require_square_part(self, a, self.complete)
-        if g_q is None and g_r is None:
-            return [None, None]
         # Each matrix of a batch has an order of its own.
         moved = _columns(a, order)
         g: Variable = conj(_qr_pullback(moved, k, q, r, g_q, g_r))
@@ -207,13 +205,11 @@ class Sqrtm(_Principal):
     kernel = "sqrtm"
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (y,), (g,) = outputs, cotangents
-        # dA = Y dY + dY Y
-        return [None if g is None else Sylvester()(transposed(y), transposed(y), g)]
+        y = transposed(outputs[0])
+        return [Sylvester()(y, y, only(cotangents))]  # dA = Y dY + dY Y
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        (y,), (t,) = outputs, tangents
-        return [None if t is None else Sylvester()(y, y, t)]
+        return [Sylvester()(outputs[0], outputs[0], only(tangents))]
 
 
 class Logm(_Principal):
@@ -222,12 +218,10 @@ class Logm(_Principal):
     kernel = "logm"
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (a,), (g,) = inputs, cotangents
-        return [None if g is None else _derivative(self, transposed(a), g)]
+        return [_derivative(self, transposed(inputs[0]), only(cotangents))]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        (a,), (t,) = inputs, tangents
-        return [None if t is None else _derivative(self, a, t)]
+        return [_derivative(self, inputs[0], only(tangents))]
 
 
 def _derivative(function: Op, a: Variable, direction: Variable) -> TensorVariable:
@@ -341,8 +335,7 @@ class Funm(_PythonMatrices):
         return np.asarray(found)
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (a,), (g,) = inputs, cotangents
-        return [None if g is None else _derivative(self, transposed(a), g)]
+        return [_derivative(self, transposed(inputs[0]), only(cotangents))]
 
 
 _Function = Callable[[np.ndarray], np.ndarray]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from graphc.graph.basic import Apply, Constant, Flags, Maybe, Variable, Variables, describe
-from graphc.graph.op import Op
+from graphc.graph.op import Op, same_tangent
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.math import eq, ne
 from graphc.ops.shape import Shape_i, as_size, known_value, made_as
@@ -94,8 +94,7 @@ class CheckAndRaise(Op):
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         return [cotangents[0], *[None] * (len(inputs) - 1)]
 
-    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        return [tangents[0]]
+    pushforward = same_tangent
 
     def batch(self, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
         """The conditions of all elements of the batch must hold."""

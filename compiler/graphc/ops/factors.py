@@ -98,8 +98,7 @@ class SolveTriangular(_Solver):
             offset = int(self.unit_diagonal)
             t_a = tril(t_a, -offset) if self.lower else triu(t_a, offset)
             term = -mm((t_a, transposed(t_a), adjoint(t_a))[self.trans], x)
-        total = add([t_b, term])
-        return [None if total is None else self(a, total)]
+        return [self(a, add([t_b, term]))]
 
 
 class Solve(_Solver):
@@ -144,8 +143,7 @@ class Solve(_Solver):
                 mirrored = adjoint(half) if self.assume > 1 else transposed(half)
                 t_a = half + mirrored + on_diagonal(diagonal(t_a))
             term = -mm(transposed(t_a) if self.transposed else t_a, x)
-        total = add([t_b, term])
-        return [None if total is None else self(a, total)]
+        return [self(a, add([t_b, term]))]
 
 
 class SolveBanded(_Solver):
@@ -195,8 +193,7 @@ class Sylvester(_MatrixOp):
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         (a, b, _), (x,), (t_a, t_b, t_c) = inputs, outputs, tangents
         terms = [t_c, None if t_a is None else -mm(t_a, x), None if t_b is None else -mm(x, t_b)]
-        total = add(terms)
-        return [None if total is None else self(a, b, total)]
+        return [self(a, b, add(terms))]
 
 
 class Cholesky(_MatrixOp):
@@ -245,9 +242,7 @@ class LUFactor(_MatrixOp):
         return [[True, False], [False, False]]
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (a, _), (lu, pivots), g = inputs, outputs, cotangents[0]
-        if g is None:
-            return [None, None]
+        (a, _), (lu, pivots), g = inputs, outputs, only(cotangents[:1])
         m, n = a.type.shape[-2:]
         if m is not None and n is not None and m != n:
             raise UndefinedGradientError(
@@ -286,8 +281,7 @@ class PermuteRows(KernelOp):
         return [given[0], "int64"], [given[0]]
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (g,) = cotangents
-        return [None if g is None else PermuteRows(not self.inverse)(g, inputs[1]), None]
+        return [PermuteRows(not self.inverse)(only(cotangents), inputs[1]), None]
 
     pushforward = multilinear
 
@@ -324,12 +318,10 @@ class QRUpper(_MatrixOp):
         self.complete = complete
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (a, k), (r,), (g_r,) = inputs, outputs, cotangents
-        if g_r is None:
-            return [None, None]
+        (a, k), (r,) = inputs, outputs
         _require_square_part(self, a, self.complete)
         q = QR(self.complete)(a, k)[0]
-        return [conj(_qr_pullback(a, k, q, r, None, g_r)), None]
+        return [conj(_qr_pullback(a, k, q, r, None, only(cotangents))), None]
 
 
 class QRRaw(_MatrixOp):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from graphc.graph.basic import Apply, Flags, Maybe, Variable, Variables, only
-from graphc.graph.op import multilinear
+from graphc.graph.op import multilinear, no_cotangents, no_tangents
 from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.ops.create import arange, zeros
 from graphc.ops.join import stack
@@ -90,11 +90,7 @@ class FftTable(KernelOp):
     def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
         return [given[0], "int64"], [given[0]]
 
-    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        return [None] * 3
-
-    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        return [None]
+    pullback, pushforward = no_cotangents, no_tangents
 
 
 class _Transform(KernelOp):

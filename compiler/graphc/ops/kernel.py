@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from graphc.errors import VectorizeError
-from graphc.graph.basic import Apply, Flags, Maybe, Variable, Variables, describe
-from graphc.graph.op import Op
+from graphc.graph.basic import Apply, Flags, Variable, Variables, describe
+from graphc.graph.op import Op, no_cotangents, no_tangents
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
 from graphc.library import find
@@ -191,8 +191,4 @@ class DiscreteOp(KernelOp):
 
     depends_on: ClassVar[tuple[int, ...] | None] = ()
 
-    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        return [None] * len(inputs)
-
-    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        return [None] * len(outputs)
+    pullback, pushforward = no_cotangents, no_tangents

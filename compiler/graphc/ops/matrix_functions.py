@@ -19,6 +19,7 @@ from graphc.ops.math import abs as abs_
 from graphc.ops.math import bitwise_or, cast, eq, imag, isfinite, le, sqr, switch
 from graphc.ops.matrices import (
     _MatrixOp,
+    add,
     adjoint,
     conj,
     diagonal,
@@ -116,9 +117,7 @@ class Cofactors(Op):
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         """Second derivatives are symmetric."""
-        if tangents[0] is None:
-            return [None]
-        return [self.pullback(inputs, outputs, [tangents[0]])[0]]
+        return [self.pullback(inputs, outputs, tangents[:1])[0]]
 
     def batch(self, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
         """Matrices may have any leading axes."""
@@ -157,13 +156,9 @@ class SLogDet(_MatrixOp):
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         (a,), (sign, _), (g_sign, g_log) = inputs, outputs, cotangents
-        terms: Variable | None = None if g_log is None else g_log
-        if g_sign is not None and is_complex(a):
-            turning = imag(g_sign * sign) * 1j
-            terms = turning if terms is None else terms + turning
-        if terms is None:
-            return [None]
-        return [_spread(terms) * transposed(Inv()(a))]
+        turning = imag(g_sign * sign) * 1j if g_sign is not None and is_complex(a) else None
+        terms = [term for term in (g_log, turning) if term is not None]
+        return [_spread(add(terms)) * transposed(Inv()(a)) if terms else None]
 
 
 class Inv(_MatrixOp):
@@ -176,8 +171,7 @@ class Inv(_MatrixOp):
         return [-mm(mm(transposed(y), g), transposed(y))]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        (y,), (t,) = outputs, tangents
-        return [None if t is None else -mm(mm(y, t), y)]
+        return [-mm(mm(outputs[0], only(tangents)), outputs[0])]
 
 
 class Pinv(_MatrixOp):
@@ -209,12 +203,10 @@ class Expm(_MatrixOp):
     kernel = "expm"
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (a,), (g,) = inputs, cotangents
-        return [None if g is None else derivative_of_expm(transposed(a), g)]
+        return [derivative_of_expm(transposed(inputs[0]), only(cotangents))]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        (a,), (t,) = inputs, tangents
-        return [None if t is None else derivative_of_expm(a, t)]
+        return [derivative_of_expm(inputs[0], only(tangents))]
 
 
 def derivative_of_expm(a: Variable, direction: Variable) -> TensorVariable:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 import numpy as np
 
 from graphc.graph.basic import Apply, Maybe, Variable, Variables, describe, frames_inside, only
-from graphc.graph.op import Op
+from graphc.graph.op import Op, no_cotangents, no_tangents
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType, parse_dtype
 from graphc.ops.create import ones_like, zeros
@@ -202,11 +202,7 @@ class ArgReduce(Op):
             )
         output_storage[0][0] = np.asarray(getattr(np, self.kind)(x, axis=self.axis), dtype=np.int64)
 
-    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        return [None]
-
-    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        return [None]
+    pullback, pushforward = no_cotangents, no_tangents
 
     def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         types = [e.type_of(node.inputs[0])]
@@ -501,11 +497,10 @@ class _Normalized(Op):
         return Apply(self, [x], [x.type.make_variable()])
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        return [None if tangents[0] is None else self._forward(outputs[0], tangents[0])]
+        return [self._forward(outputs[0], only(tangents))]
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (g,), (out,) = cotangents, outputs
-        return [None if g is None else pulled(g, lambda g: self._back(out, g), along=self.axes)]
+        return [pulled(only(cotangents), lambda g: self._back(outputs[0], g), along=self.axes)]
 
     def _sum(self, x: Variable) -> Variable:
         return sum(x, axis=self.axes, keepdims=True)

@@ -14,7 +14,7 @@ import numpy as np
 
 from graphc.errors import ArgumentError
 from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables, only, reads_of, remember
-from graphc.graph.op import Op
+from graphc.graph.op import Op, no_cotangents, no_tangents
 from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.traversal import ancestors
@@ -33,11 +33,7 @@ class _Sizes(Op):
 
     depends_on = ()
 
-    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        return [None]
-
-    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        return [None]
+    pullback, pushforward = no_cotangents, no_tangents
 
 
 class Shape(_Sizes):

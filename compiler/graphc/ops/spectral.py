@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from graphc.graph.basic import Apply, Flags, Maybe, Variable, Variables, only
-from graphc.graph.op import Op
+from graphc.graph.op import Op, same_tangent
 from graphc.graph.replace import rebuild
 from graphc.graph.traversal import ancestors
 from graphc.ops.create import tril, zeros_like
@@ -103,8 +103,7 @@ class Apart(Op):
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         return [cotangents[0]]
 
-    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        return [tangents[0]]
+    pushforward = same_tangent
 
     def batch(self, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
         """Values may have any leading axes."""

@@ -400,8 +400,6 @@ class IncSubtensor(_Basic):
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         (t_x, t_y), (x, y, *bounds) = tangents[:2], inputs
-        if t_x is None and t_y is None:
-            return [None]
         t_x = zeros_like(x) if t_x is None else t_x
         return [self(t_x, zeros_like(y) if t_y is None else t_y, *bounds)]
 

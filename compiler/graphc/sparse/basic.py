@@ -14,7 +14,7 @@ from typing import cast as typed
 import numpy as np
 
 from graphc.graph.basic import Apply, Maybe, Variable, Variables, capture, only
-from graphc.graph.op import Op, multilinear
+from graphc.graph.op import Op, multilinear, same_tangent
 from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.graph.tensor.type import TensorType
 from graphc.ops.create import arange, zeros
@@ -133,8 +133,7 @@ class ConvertFormat(Op):
         output_storage[0][0] = node.outputs[0].type.filter(inputs[0])
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        g = cotangents[0]
-        return [None if g is None else ConvertFormat(inputs[0].type.format)(g)]
+        return [ConvertFormat(inputs[0].type.format)(only(cotangents))]
 
     pushforward = multilinear
 
@@ -244,8 +243,7 @@ class Regular(Op):
             return [g, *[None] * len(sources)]
         return [None, *self.rule(g, sources, self.parameter)]
 
-    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        return [tangents[0]]
+    pushforward = same_tangent
 
     def __str__(self) -> str:
         return f"Regular{{{self.rule.__name__}}}"

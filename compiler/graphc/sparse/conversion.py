@@ -64,8 +64,8 @@ class SparseFromDense(Op):
         output_storage[0][0] = matrix_of(self.format, inputs[0])
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        g = cotangents[0]
-        return [None if g is None else as_dense(g) if is_sparse(g) else g]
+        g = only(cotangents)
+        return [as_dense(g) if is_sparse(g) else g]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         return [self(only(tangents))]

@@ -10,7 +10,7 @@ import numpy as np
 
 from graphc.config import config
 from graphc.graph.basic import Apply, Variable
-from graphc.graph.op import Op
+from graphc.graph.op import Op, no_cotangents, no_tangents
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType, parse_dtype
 from graphc.graph.undefined import grad_undefined
@@ -63,11 +63,7 @@ class PythonDraw(Op):
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return [[i == 0, False] for i in range(len(node.inputs))]
 
-    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        return [None] * len(inputs)
-
-    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        return [None, None]
+    pullback, pushforward = no_cotangents, no_tangents
 
 
 def check_vectors(mean: TensorVariable, cov: TensorVariable) -> None:
