@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from graphc_runtime.record import record
 
-# Bytes of a vector with masks, the same in loops that compute much, and whether functions of libm have
-# those of vectors. No bytes stand for machines without masks, and for code that is for several machines.
-Vectors = tuple[int, int, bool]
+# Bytes of a vector, the same in loops that compute much, whether it has masks, and whether functions of libm
+# have those of vectors. No bytes stand for machines of which nothing is known, and for code for several ones.
+Vectors = tuple[int, int, bool, bool]
 # A flag with its options, and the reason.
 Entry = tuple[str, str]
 
@@ -47,7 +47,7 @@ class Request:
     device: bool = False
     precision: str = ""
     verify: bool = False
-    vectors: Vectors = (64, 64, True)
+    vectors: Vectors = (64, 64, True, False)
 
 
 class Step(NamedTuple):

@@ -105,11 +105,13 @@ def heads(text: str) -> dict[str, str]:
 
 
 M, X, Y = pt.dmatrix("m"), pt.dvector("x"), pt.dvector("y")
+W = pt.TensorType("float64", (16, 16))("w")
+LAYERS = graphc.scan(lambda h, w: pt.tanh(h @ w), outputs_info=[pt.ones(16)], non_sequences=[W], n_steps=9)
 ROWS, _ = graphc.scan(lambda x, h: 0.9 * h + x, sequences=[X], outputs_info=[pt.constant(0.0)])
 
 
 @pytest.mark.parametrize(
-    ("inputs", "outputs", "plain", "level", "with_masks"),
+    ("inputs", "outputs", "plain", "level", "with_vectors"),
     [
         ([X], X + 1, True, 1, 0),
         ([X, Y], [pt.exp(X) * Y + 1, pt.maximum(X, Y)], True, 1, 0),
@@ -128,14 +130,16 @@ ROWS, _ = graphc.scan(lambda x, h: 0.9 * h + x, sequences=[X], outputs_info=[pt.
         # A loop that is not shared is in `main`; each iteration waits for the one before it.
         ([X], ROWS, False, 0, 0),
         ([X], graphc.grad(ROWS[-1], X), False, 3, 0),
+        # What is known to have few elements is a vector, and the loop calls a product.
+        ([W], LAYERS, False, 0, 0),
         # Too little for threads, or for a loop.
         ([x5 := pt.TensorType("float64", (5,))("x5")], x5 + 1, False, 0, 0),
     ],
 )  # fmt: skip
 def test_llvm_has_little_to_do_for_kernels_whose_loops_are_final(
-    monkeypatch, inputs, outputs, plain, level, with_masks
+    monkeypatch, inputs, outputs, plain, level, with_vectors
 ):
-    monkeypatch.setattr(Machine, "masked_bytes", lambda _: (0, 0))
+    monkeypatch.setattr(Machine, "vectors", lambda _: (0, 0, False))
     kernel = made(monkeypatch, inputs, outputs)
     found = heads(kernel.piece.text)
     assert ("optnone" in found["graphc_run"]) == plain
@@ -144,10 +148,19 @@ def test_llvm_has_little_to_do_for_kernels_whose_loops_are_final(
     assert "optnone" in found["graphc_shapes"]
     assert all("optnone" in how for name, how in found.items() if name.startswith("graphc_range"))
     assert not any("optnone" in how for name, how in found.items() if name.startswith("graphc_body"))
-    # With masks, loops over elements are final.
-    monkeypatch.setattr(Machine, "masked_bytes", lambda _: (32, 64))
-    kernel = made(monkeypatch, inputs, outputs)
-    assert (kernel.pass_level, kernel.vectorise) == (with_masks, with_masks > 0)
+    # Loops over elements are final where they are written with vectors.
+    for given in ((32, 64, True), (32, 32, False)):
+        monkeypatch.setattr(Machine, "vectors", lambda _, given=given: given)
+        kernel = made(monkeypatch, inputs, outputs)
+        assert (kernel.pass_level, kernel.vectorise) == (with_vectors, with_vectors > 0)
+
+
+def test_what_avx2_has_no_vectors_for_is_left_to_llvm(monkeypatch):
+    """Integers of 64 bits, say, are not multiplied: with numbers of 32 bits the same loop is final."""
+    n = {"i64": pt.lvector("n"), "i32": pt.ivector("n")}
+    for masks, kind, level in ((True, "i64", 0), (False, "i64", 1), (False, "i32", 0)):
+        monkeypatch.setattr(Machine, "vectors", lambda _, masks=masks: (32, 32, masks))
+        assert made(monkeypatch, [n[kind]], n[kind] * n[kind]).pass_level == level
 
 
 @pytest.mark.parametrize("is_vectorised", [False, True])
@@ -162,10 +175,16 @@ def test_each_module_of_a_kernel_says_whether_its_own_loops_are_final(monkeypatc
     assert levels == [(0, False) if is_vectorised else (1, True), (1, True), (0, False)]
 
 
-@pytest.mark.parametrize(("bytes_", "dtype"), [(32, "float64"), (64, "float32"), (64, "int8")])
-def test_loops_that_are_written_with_vectors(monkeypatch, bytes_, dtype):
+@pytest.mark.parametrize(
+    ("bytes_", "masks", "dtype"),
+    [
+        *((32, True, "float64"), (64, True, "float32"), (64, True, "int8")),
+        *((32, False, "float64"), (32, False, "float32"), (32, False, "int32")),
+    ],
+)
+def test_loops_that_are_written_with_vectors(monkeypatch, bytes_, masks, dtype):
     """Up and down, from any place on, of all lengths beside those of vectors: into results, rows and sums."""
-    monkeypatch.setattr(Machine, "masked_bytes", lambda _: (bytes_, bytes_))
+    monkeypatch.setattr(Machine, "vectors", lambda _: (bytes_, bytes_, masks))
     x, y = pt.TensorType(dtype, (None,))("x"), pt.TensorType(dtype, (None,))("y")
 
     def expected(x, y, np):
@@ -177,8 +196,8 @@ def test_loops_that_are_written_with_vectors(monkeypatch, bytes_, dtype):
             (down * y)[::-1],
             np.concatenate([y, down, x[2:]]),
             # Sums of integers have no blocks; they are left to LLVM.
-            *([] if dtype == "int8" else [(down * y).sum(), np.where(x > y[::-1], x, down).sum()]),
-            *([] if dtype == "int8" else [np.cumsum(x)[::-1] - y]),
+            *([] if dtype.startswith("int") else [(down * y).sum(), np.where(x > y[::-1], x, down).sum()]),
+            *([] if dtype.startswith("int") else [np.cumsum(x)[::-1] - y]),
         ]
 
     outputs = expected(x, y, pt)

@@ -14,14 +14,14 @@ LINUX = "x86_64-unknown-linux-gnu"
 # As LLVM names what it finds.
 ICE_LAKE = Machine(LINUX, "icelake-server", "+avx2,+avx512f,+avx512vbmi2,+avx512vl")
 CASCADE_LAKE = Machine(LINUX, "cascadelake", "+avx2,+avx512f,+avx512vl,-avx512vbmi2")
-ZEN_3 = Machine(LINUX, "znver3", "+avx2")
+ZEN_3 = Machine(LINUX, "znver3", "+avx2,+fma")
 MASKS = "+avx512bw,+avx512dq,+avx512f,+avx512vl"
 
 
 @pytest.fixture
 def left_to_llvm(monkeypatch):
     """Loops are vectorised by LLVM, as on machines without masks."""
-    monkeypatch.setattr(Machine, "masked_bytes", lambda _: (0, 0))
+    monkeypatch.setattr(Machine, "vectors", lambda _: (0, 0, False))
 
 
 def llvm_ir(expression) -> str:
@@ -68,11 +68,13 @@ def test_what_is_made_for_a_machine_says_so():
     assert ICE_LAKE.wide().features.endswith(",-prefer-256-bit") and CASCADE_LAKE.wide() is CASCADE_LAKE
 
 
-def test_bytes_of_vectors_with_masks():
-    assert Machine(LINUX, "znver5", MASKS).masked_bytes() == (64, 64)
-    assert Machine(LINUX, "icelake-server", f"{MASKS},+avx512vbmi2").masked_bytes() == (32, 64)
-    assert Machine(LINUX, "skylake-avx512", MASKS).masked_bytes() == (32, 32)
-    assert ZEN_3.masked_bytes() == (0, 0)
+def test_vectors_of_machines():
+    assert Machine(LINUX, "znver5", MASKS).vectors() == (64, 64, True)
+    assert Machine(LINUX, "icelake-server", f"{MASKS},+avx512vbmi2").vectors() == (32, 64, True)
+    assert Machine(LINUX, "skylake-avx512", MASKS).vectors() == (32, 32, True)
+    assert ZEN_3.vectors() == (32, 32, False)
+    assert Machine(LINUX, "nehalem", "+sse4.2").vectors() == (0, 0, False)
+    assert Machine(LINUX, "knl", "+avx2,+fma,+avx512f").vectors() == (0, 0, False)
 
 
 # Types, expression, and whether all of it works on lanes.
@@ -94,14 +96,11 @@ def test_vectors_are_what_llvm_makes(name, monkeypatch):
     letters, expression = EXPRESSIONS[name]
     rng = np.random.default_rng(0)
     functions = []
-    for given in (None, (32, 32), (64, 64)):
-        if given is not None:
-            monkeypatch.setattr(Machine, "masked_bytes", lambda _, given=given: given)
-        else:
-            monkeypatch.setattr(Machine, "masked_bytes", lambda _: (0, 0))
+    for given in ((0, 0, False), (32, 32, True), (64, 64, True), (32, 32, False)):
+        monkeypatch.setattr(Machine, "vectors", lambda _, given=given: given)
         inputs = [pt.TensorType(TYPES[c], () if c.isupper() else (None,))() for c in letters]
         f = graphc.function(inputs, expression(*inputs))
-        assert ("masked" in f.ir_stages()["llvm"]) == (given is not None)
+        assert ("masked" in f.ir_stages()["llvm"]) == given[2]
         functions.append(f)
     for size in (0, 1, 3, 7, 8, 9, 31, 64, 65, 255, 256, 263, 1000):
         values = [(100 * rng.standard_normal(() if c.isupper() else size)).astype(TYPES[c]) for c in letters]

@@ -75,7 +75,7 @@ def compile_text(
 ) -> Artifact:
     """As `CpuTarget.compile`."""
     machine = this_machine()
-    lowered = lower(text, options, log, (*machine.masked_bytes(), is_available(machine.triple)))
+    lowered = lower(text, options, log, (*machine.vectors(), is_available(machine.triple)))
     if len(lowered.llvm_ir) + sum(len(piece.text) for piece in lowered.pieces) > _LARGE:
         _return_memory()
     with log.phase("code generation"):

@@ -285,7 +285,7 @@ _LINES: Entry = (
 
 
 def lower(
-    text: str, options: CompileOptions, log: CompileLog | None = None, vectors: Vectors = (0, 0, False)
+    text: str, options: CompileOptions, log: CompileLog | None = None, vectors: Vectors = (0, 0, False, False)
 ) -> Lowered:
     """Compiles graph-stage text to LLVM IR.
 

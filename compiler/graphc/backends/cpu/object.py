@@ -345,14 +345,18 @@ class Machine:
         """For the manifest."""
         return {"triple": self.triple, "cpu": self.cpu, "features": self.features}
 
-    def masked_bytes(self) -> tuple[int, int]:
-        """Bytes of a vector with masks: in most loops, and in those that compute much (see `wide`)."""
+    def vectors(self) -> tuple[int, int, bool]:
+        """Bytes of a vector in most loops, in those that compute much (see `wide`), and whether it has masks.
+
+        None where the widest are not those of AVX2 or AVX-512.
+        """
         has = self.features.split(",")
         if not {"+avx512f", "+avx512bw", "+avx512dq", "+avx512vl"} <= {*has}:
-            return 0, 0
+            size = 32 if {"+avx2", "+fma"} <= {*has} and "+avx512f" not in has else 0
+            return size, size, False
         if self.cpu.startswith("znver"):
-            return 64, 64
-        return 32, 64 if "+avx512vbmi2" in has else 32
+            return 64, 64, True
+        return 32, 64 if "+avx512vbmi2" in has else 32, True
 
     def wide(self) -> Machine:
         """The machine with vectors of 64 bytes, where its core does not slow down for them.

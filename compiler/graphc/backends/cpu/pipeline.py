@@ -138,7 +138,7 @@ _SPLITS = Stage(
         Step(
             "graphc-vectorise-bodies",
             "single loops are final: LLVM makes three loops of each, and takes most of the time",
-            options=lambda request: "bytes={} widest={} libmvec={:d}".format(*request.vectors),
+            options=lambda request: "bytes={} widest={} masks={:d} libmvec={:d}".format(*request.vectors),
         ),
     ),
 )
@@ -188,7 +188,7 @@ def pipeline(mode: str, request: Request | None = None) -> list[Entry]:
 
 
 def pipeline_of(
-    text: str, options: CompileOptions, *, work: bool = False, vectors: Vectors = (0, 0, False)
+    text: str, options: CompileOptions, *, work: bool = False, vectors: Vectors = (0, 0, False, False)
 ) -> list[Entry]:
     """The pipeline of a compilation, without what the text of a module shows it has no use for.
 

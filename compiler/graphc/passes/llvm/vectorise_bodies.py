@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import field
-from typing import Any
+from typing import Any, ClassVar
 
 from graphc.ir.helpers import callee_of
 from graphc.ir.walk import named_attributes, symbol_of
@@ -49,10 +49,13 @@ FUNCTIONS = dict.fromkeys(_UNARY.split(), 1) | dict.fromkeys(("atan2", "pow"), 2
 # Letters of its instruction sets by bytes of a vector.
 _LETTERS = {16: "b", 32: "d", 64: "e"}
 _BITS = {"f64": 64, "f32": 32, "i64": 64, "i32": 32, "i16": 16, "i8": 8, "i1": 1}
-# A body with at most as many vector operations is written several times, so that its latencies overlap: one
-# that stores, and one that adds up, where the next copy also waits for the sum.
-_COPIES = ((8, 4), (60, 2))
-_COPIES_OF_SUMS = ((60, 4), (120, 2))
+# Of what AVX2 has no vectors: the instructions that make up for it take longer than numbers one by one.
+_SLOW = {
+    **dict.fromkeys(("llvm.sitofp", "llvm.fptosi", "llvm.mul"), ("i64", "i8")),
+    **dict.fromkeys(("llvm.uitofp", "llvm.fptoui"), ("i64", "i32")),
+    **dict.fromkeys(("llvm.shl", "llvm.lshr", "llvm.ashr"), ("i8", "i16")),
+}
+_Copies = tuple[tuple[int, int], ...]
 _LESS, _SLE, _BELOW = 2, 3, 6  # predicates of llvm.icmp: slt, sle, ult
 _DYNAMIC = -(2**31)
 # Blocks of a function with one loop: entry, head, body, end.
@@ -70,23 +73,26 @@ class VectoriseBodies(Pass):
     """Writes the inner loops of a kernel with vectors, if there is nothing that LLVM's passes do for others.
 
     Each becomes a loop over whole vectors, with a few copies of a short body, and one over the rest, whose
-    accesses are masked. `@main` is marked as `graphc.vectorised`: LLVM inlines what it calls and cleans up,
-    and looks at no loop. In the modules of a divided kernel, functions with such a loop go to a module of
-    their own that is final.
+    accesses are masked. Without masks, vectors one by one follow the copies, and the loop as it was takes
+    what is left. `@main` is marked as `graphc.vectorised`: LLVM inlines what it calls and cleans up, and
+    looks at no loop. In the modules of a divided kernel, functions with such a loop go to a module of their
+    own that is final.
 
     Nothing changes if a loop has operations that do not work on lanes, accesses that are not next to each
     other, or stores that other accesses may see, unless its iterations wait for each other (a recurrence, a
-    sum in its order): such a loop stays as it is, on machines without masks, too. Nor does it if a loop is
+    sum in its order): such a loop stays as it is, also where no others are written. Nor does it if a loop is
     in another one and need not be long: LLVM moves conditions out of both.
 
     Attributes:
-        bytes: of a vector; 0 for machines without masks.
+        bytes: of a vector; 0 leaves all loops to LLVM.
         widest: of a vector in modules whose loops compute much (`graphc.wide`).
+        masks: whether accesses have masks, and all operations forms of vectors.
         libmvec: functions of vectors are called for those of libm.
     """
 
     bytes: int = 0
     widest: int = 0
+    masks: bool = True
     libmvec: bool = False
 
     stage = "llvm"
@@ -116,7 +122,7 @@ class VectoriseBodies(Pass):
                 loop = self._loop(op, blocks, apart, _LONG if is_inside else 0)
                 if loop is not None:
                     found.append(loop)
-                elif not _is_serial(blocks):
+                elif not _is_final(blocks):
                     return None
         return found
 
@@ -128,7 +134,7 @@ class VectoriseBodies(Pass):
         if found is None or (least and not found.ends_block(least)):
             return None
         loop = Loop(function, found)
-        return loop if _Scan(loop, self.libmvec).succeeds(apart) else None
+        return loop if _Scan(loop, self.libmvec, self.masks).succeeds(apart) else None
 
     def _only(self, function: ir.Operation) -> Loop | None:
         """The loop of a function that has no other, if it can be written with vectors."""
@@ -140,7 +146,7 @@ class VectoriseBodies(Pass):
     def _write(self, loops: Iterable[Loop], widest: int) -> None:
         declared: set[str] = set()
         for loop in loops:
-            loop.write(self.bytes, widest, declared)
+            loop.write(self.bytes, widest, self.masks, declared)
             self.count("loops")
 
     def _divide(self, piece: ir.Operation, widest: int) -> None:
@@ -163,6 +169,11 @@ class VectoriseBodies(Pass):
             shared = {name: function.attributes[name] for name in _DECLARED}
             ir.Operation.create("llvm.func", attributes=shared, regions=1, ip=ir.InsertionPoint(function))
             body.append(function)
+        if not self.masks:  # the loops stay, with what they call
+            inside = (op for loop in loops for op in loop.inside)
+            callees = {callee_of(op) for op in inside if op.name == "llvm.call"}
+            for op in [op for op in functions if symbol_of(op) in callees]:
+                body.append(op.clone())
         self._write(loops, widest)
 
 
@@ -192,34 +203,41 @@ class Loop:
     bits: int = 8
     work: int = 0
 
-    def write(self, size: int, widest: int, declared: set[str]) -> None:
+    def write(self, size: int, widest: int, masks: bool, declared: set[str]) -> None:
         """Replaces the loop.
 
         Args:
             size: bytes of a vector.
             widest: the same in functions that compute much.
+            masks: whether a vector may be less than whole.
             declared: functions that the module declares; gains those that are called.
         """
-        _Vectors(self, size if "passthrough" in self.function.attributes else widest, declared).write()
+        size = size if "passthrough" in self.function.attributes else widest
+        (_Masked if masks else _Vectors)(self, size, declared).write()
 
 
-def _is_serial(blocks: Sequence[Any]) -> bool:
-    """True if each iteration of a loop waits for the one before it: LLVM could only write it several times.
+def _is_final(blocks: Sequence[Any]) -> bool:
+    """True if LLVM could only write a loop several times.
 
-    A number of floating point follows from that of the iteration before by operations whose order counts.
-    What is stored depends on the iteration, so that no number is kept in memory.
+    It works on vectors, or each iteration waits for the one before it: a number of floating point follows
+    from that of the iteration before by operations whose order counts. Where nothing is called, what is
+    stored depends on the iteration, so that no number is kept in memory.
     """
     head, *_ = blocks
+    operations = [op.operation for block in blocks for op in block.operations]
+    has_vectors = any(isinstance(value.type, ir.VectorType) for op in operations for value in op.results)
+    if any(op.name == "llvm.call" for op in operations):
+        return has_vectors
     moving: set[ir.Value] = {*head.arguments}
     ordered: set[ir.Value] = set()
-    for op in (op.operation for block in blocks for op in block.operations):
-        if op.name == "llvm.call" or (op.name == "llvm.store" and op.operands[1] not in moving):
+    for op in operations:
+        if op.name == "llvm.store" and op.operands[1] not in moving:
             return False
         if not moving.isdisjoint(op.operands):
             moving.update(op.results)
             if op.name in _ORDERED and not _is_free(op):
                 ordered.update(op.results)
-    return any(value in ordered for value in last_of(blocks[-1]).operands)
+    return has_vectors or any(value in ordered for value in last_of(blocks[-1]).operands)
 
 
 def _is_free(op: ir.Operation) -> bool:
@@ -250,10 +268,11 @@ class _Scan:
     Args:
         loop: gains what is found.
         libmvec: whether functions of libm have those of vectors.
+        all_lanes: whether the machine has all of `_LANEWISE` for vectors.
     """
 
-    def __init__(self, loop: Loop, libmvec: bool) -> None:
-        self._libmvec = libmvec
+    def __init__(self, loop: Loop, libmvec: bool, all_lanes: bool) -> None:
+        self._libmvec, self._all_lanes = libmvec, all_lanes
         self._loop, self._head, self._body = loop, loop.counted.header, loop.counted.body
         self._number, *self._sums = self._head.arguments
         self._step, *self._next = last_of(self._body).operands
@@ -319,7 +338,9 @@ class _Scan:
         if not loop.numbers.keys().isdisjoint(operands):
             return False
         if name in _LANEWISE or (self._libmvec and called(op)):
-            return all(self._count(value) for value in (*operands, *op.results))
+            values = *operands, *op.results
+            slow = () if self._all_lanes else _SLOW.get(name, ())
+            return all(self._count(value) and str(value.type) not in slow for value in values)
         if name not in ("llvm.load", "llvm.store") or operands[-1] not in loop.pointers or not _is_plain(op):
             return False
         value = op.results[0] if name == "llvm.load" else operands[0]
@@ -403,18 +424,24 @@ def _is_plain(op: ir.Operation) -> bool:
 class _Vectors:
     """Writes a loop again.
 
+    A body with at most as many vector operations is written several times, so that its latencies overlap: one
+    that stores (`COPIES`), and one that adds up, where the next copy also waits for the sum.
+
     Args:
         loop: is replaced.
         size: bytes of a vector.
         declared: see `Loop.write`.
     """
 
+    COPIES: ClassVar[_Copies] = ((8, 4),)
+    COPIES_OF_SUMS: ClassVar[_Copies] = ((8, 4), (60, 2))
+
     def __init__(self, loop: Loop, size: int, declared: set[str]) -> None:
         self._loop, self._declared = loop, declared
         self._attributes = {op: named_attributes(op) for op in loop.inside}
         self._lanes = 8 * size // loop.bits
         once = "loop_annotation" in last_of(loop.counted.body).attributes
-        table = _COPIES_OF_SUMS if loop.sums else _COPIES
+        table = self.COPIES_OF_SUMS if loop.sums else self.COPIES
         self._copies = 1 if once else next((copies for most, copies in table if loop.work <= most), 1)
         self._i64, self._i8 = (ir.IntegerType.get_signless(bits) for bits in (64, 8))
         self._kinds: dict[ir.Type, Any] = {}
@@ -422,45 +449,30 @@ class _Vectors:
 
     def write(self) -> None:
         """Replaces the loop: `main` takes whole vectors, `rest` what is left, `done` adds up the lanes."""
-        head, rest, bound = self._loop.counted.header, self._loop.counted.body, self._loop.counted.bound
-        leaving, (test, branch) = last_of(self._loop.counted.before), (op.operation for op in head.operations)
-        (start, *initial), (_, after) = list(leaving.operands), branch.successors
-        leave = list(branch.operands)[1:]
+        head, bound = self._loop.counted.header, self._loop.counted.bound
+        leaving = last_of(self._loop.counted.before)
+        start, *initial = leaving.operands
         for op in self._loop.constant:
             op.move_before(leaving)
-        old = [op.operation for op in rest.operations]
         kinds = [self._vector(op.results[0].type) for op in self._loop.sums]
         main = head.create_before(self._i64, *kinds * self._copies)
         check, done = (head.create_before(self._i64, *kinds * many) for many in (self._copies, 1))
-        number, *left = [rest.add_argument(kind, leaving.location) for kind in (self._i64, *kinds)]
         with leaving.location:
             with ir.InsertionPoint(leaving):
                 stride, step = self._word(self._copies * self._lanes), self._word(self._lanes)
                 last = _create("llvm.sub", self._i64, [bound, stride])
-                counted = f"dense<[{', '.join(map(str, range(self._lanes)))}]> : vector<{self._lanes}xi8>"
-                lanes = _constant(ir.Attribute.parse(counted))
                 self._spread()
                 zeros = [_constant(ir.DenseElementsAttr.get_splat(kind, _zero(kind))) for kind in kinds]
-                given = [start, *zeros * self._copies]
+                given, limit = [start, *zeros * self._copies], self._limit(bound, step)
                 _branch(_compare(_SLE, start, last), (main, given), (check, given))
             with ir.InsertionPoint(main):
                 first, *sums = main.arguments
-                sums = self._body(first, sums, None)
+                sums = self._body(first, sums, self._copies)
                 given = [_create("llvm.add", self._i64, [first, stride]), *sums]
                 _branch(_compare(_SLE, given[0], last), (main, given), (check, given))
             with ir.InsertionPoint(check):
                 first, *sums = check.arguments
-                given = [first, *self._joined(sums)]
-                _branch(_compare(_LESS, first, bound), (rest, given), (done, given))
-            with ir.InsertionPoint(old[-1]):
-                # As many as fit in a byte: at most four vectors of bytes.
-                few = _create("llvm.trunc", self._i8, [_create("llvm.sub", self._i64, [bound, number])])
-                mask = _compare(_BELOW, lanes, self._splat(few))
-                given = [
-                    _create("llvm.add", self._i64, [number, step]),
-                    *self._body(number, left, mask, zeros),
-                ]
-                _branch(_compare(_LESS, given[0], bound), (rest, given), (done, given))
+                self._rest([first, *self._joined(sums)], limit, step, zeros, done)
             with ir.InsertionPoint(done):
                 first, *sums = done.arguments
                 found = [
@@ -468,10 +480,33 @@ class _Vectors:
                     for op, value, vector in zip(self._loop.sums, initial, sums, strict=True)
                 ]
                 _go(head, [first, *found])
-            for op in [leaving, *reversed(old), branch, test]:
-                op.erase()
-            with ir.InsertionPoint(head):
-                _go(after, leave)
+            leaving.erase()
+
+    def _limit(self, bound: ir.Value, step: ir.Value) -> ir.Value:
+        """The last number with a whole vector."""
+        return _create("llvm.sub", self._i64, [bound, step])
+
+    def _rest(
+        self, given: list[ir.Value], limit: ir.Value, step: ir.Value, zeros: list[ir.Value], done: ir.Block
+    ) -> None:
+        """Takes whole vectors one by one, at the insertion point; the loop stays, for what is less.
+
+        Args:
+            given: the number, and the accumulators.
+            limit: see `_limit`.
+            step: how many elements a vector has.
+            zeros: what changes no accumulator.
+            done: where the loop takes over.
+        """
+        if self._copies == 1:
+            _go(done, given)
+            return
+        rest = done.create_before(*[value.type for value in given])
+        _branch(_compare(_SLE, given[0], limit), (rest, given), (done, given))
+        with ir.InsertionPoint(rest):
+            number, *left = list[ir.Value](rest.arguments)
+            given = [_create("llvm.add", self._i64, [number, step]), *self._body(number, left, 1)]
+            _branch(_compare(_SLE, given[0], limit), (rest, given), (done, given))
 
     def _joined(self, sums: list[ir.Value]) -> list[ir.Value]:
         """The accumulators of all copies as those of one."""
@@ -518,14 +553,19 @@ class _Vectors:
         return ir.Operation.create("llvm.shufflevector", [kind], [first, nothing], mask).result
 
     def _body(
-        self, number: ir.Value, sums: list[ir.Value], mask: ir.Value | None, zeros: Sequence[ir.Value] = ()
+        self,
+        number: ir.Value,
+        sums: list[ir.Value],
+        copies: int,
+        mask: ir.Value | None = None,
+        zeros: Sequence[ir.Value] = (),
     ) -> list[ir.Value]:
         """The operations of an iteration on vectors, each for all copies before the next one.
 
         Returns:
             The accumulators of all copies.
         """
-        copies, adding = 1 if mask else self._copies, self._loop.sums
+        adding = self._loop.sums
         own = list(self._loop.counted.header.arguments)[1:]
         new = []
         for copy in range(copies):
@@ -620,6 +660,49 @@ class _Vectors:
             ir.Operation.create("llvm.store", [], [value, address], given)
         else:
             ir.Operation.create("llvm.intr.masked.store", [], [value, address, mask], given)
+
+
+class _Masked(_Vectors):
+    """Writes a loop again, of which nothing stays."""
+
+    COPIES: ClassVar[_Copies] = ((8, 4), (60, 2))
+    COPIES_OF_SUMS: ClassVar[_Copies] = ((60, 4), (120, 2))
+
+    def write(self) -> None:
+        """Replaces the loop."""
+        head = self._loop.counted.header
+        test, branch = (op.operation for op in head.operations)
+        after, leave = branch.successors[1], list(branch.operands)[1:]
+        super().write()
+        branch.erase()
+        test.erase()
+        with ir.InsertionPoint(head), head.owner.location:
+            _go(after, leave)
+
+    def _limit(self, bound: ir.Value, step: ir.Value) -> ir.Value:
+        """The numbers of the lanes."""
+        counted = f"dense<[{', '.join(map(str, range(self._lanes)))}]> : vector<{self._lanes}xi8>"
+        return _constant(ir.Attribute.parse(counted))
+
+    def _rest(
+        self, given: list[ir.Value], limit: ir.Value, step: ir.Value, zeros: list[ir.Value], done: ir.Block
+    ) -> None:
+        """Takes the rest with masks, in the body of the loop as it was."""
+        rest, bound = self._loop.counted.body, self._loop.counted.bound
+        old = [op.operation for op in rest.operations]
+        number, *left = [rest.add_argument(value.type, old[-1].location) for value in given]
+        _branch(_compare(_LESS, given[0], bound), (rest, given), (done, given))
+        with ir.InsertionPoint(old[-1]):
+            # As many as fit in a byte: at most four vectors of bytes.
+            few = _create("llvm.trunc", self._i8, [_create("llvm.sub", self._i64, [bound, number])])
+            mask = _compare(_BELOW, limit, self._splat(few))
+            given = [
+                _create("llvm.add", self._i64, [number, step]),
+                *self._body(number, left, 1, mask, zeros),
+            ]
+            _branch(_compare(_LESS, given[0], bound), (rest, given), (done, given))
+        for op in reversed(old):
+            op.erase()
 
 
 def _alignment(element: ir.Type, mask: ir.Value | None) -> ir.IntegerAttr:

@@ -268,3 +268,27 @@ llvm.func @graphc_body_0(%c: !llvm.ptr, %lower: i64, %upper: i64, %k: f64, %y: !
 ^end:
   llvm.return %one : i64
 }
+
+// -----
+
+// Loops that work on vectors are final, whatever they call.
+// CHECK: llvm.func @main({{.*}}) attributes {{{.*}}graphc.vectorised}
+// CHECK: llvm.load %{{.*}} : !llvm.ptr -> vector<16xf64>
+llvm.func @product(!llvm.ptr)
+llvm.func @main(%n: i64, %x: !llvm.ptr, %y: !llvm.ptr {llvm.noalias}) {
+  %zero = llvm.mlir.constant(0 : i64) : i64
+  %one = llvm.mlir.constant(1 : i64) : i64
+  llvm.br ^head(%zero : i64)
+^head(%i: i64):
+  %more = llvm.icmp "slt" %i, %n : i64
+  llvm.cond_br %more, ^body, ^end
+^body:
+  %p = llvm.getelementptr %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %v = llvm.load %p : !llvm.ptr -> vector<16xf64>
+  llvm.store %v, %y : vector<16xf64>, !llvm.ptr
+  llvm.call @product(%y) : (!llvm.ptr) -> ()
+  %next = llvm.add %i, %one : i64
+  llvm.br ^head(%next : i64)
+^end:
+  llvm.return
+}

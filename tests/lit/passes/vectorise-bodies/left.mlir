@@ -2,7 +2,7 @@
 // RUN: graphc-opt --graphc-vectorise-bodies=bytes=64 --split-input-file %s | filecheck %s
 
 // What is left to LLVM.
-// CHECK-NOT: vector<
+// CHECK-NOT: vector<8x
 // CHECK-NOT: graphc.vectorised
 
 // Stores that loads may see.
@@ -318,4 +318,26 @@ llvm.func @graphc_body_0(%c: !llvm.ptr, %lower: i64, %upper: i64, %x: !llvm.ptr,
   llvm.br ^head(%next, %b : i64, f64)
 ^end:
   llvm.return %a : f64
+}
+
+// -----
+
+// A vector that is kept in memory, which LLVM keeps in a register.
+llvm.func @main(%n: i64, %x: !llvm.ptr, %y: !llvm.ptr {llvm.noalias}) {
+  %zero = llvm.mlir.constant(0 : i64) : i64
+  %one = llvm.mlir.constant(1 : i64) : i64
+  llvm.br ^head(%zero : i64)
+^head(%i: i64):
+  %more = llvm.icmp "slt" %i, %n : i64
+  llvm.cond_br %more, ^body, ^end
+^body:
+  %p = llvm.getelementptr %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %v = llvm.load %p : !llvm.ptr -> vector<16xf64>
+  %s = llvm.load %y : !llvm.ptr -> vector<16xf64>
+  %t = llvm.fadd %s, %v : vector<16xf64>
+  llvm.store %t, %y : vector<16xf64>, !llvm.ptr
+  %next = llvm.add %i, %one : i64
+  llvm.br ^head(%next : i64)
+^end:
+  llvm.return
 }
