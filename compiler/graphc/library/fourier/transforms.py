@@ -617,5 +617,4 @@ def fft_any(x, table, out, scratch, b, n, part, *, inverse, mode, radices):
 @kernel("irfft_any", _irfft, **_ANY)
 @kernel("rfft_any", _rfft, **_ANY)
 def rfft_any(x, table, out, scratch, b, n, k, part, *, mode, radices):
-    inverse = type_of(x).is_complex
-    return part_of_any_rows(x, table, out, scratch, b, n, k, part, True, inverse, mode, radices)
+    return part_of_any_rows(x, table, out, scratch, b, n, k, part, True, type_of(x).is_complex, mode, radices)
