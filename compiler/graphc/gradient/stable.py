@@ -171,6 +171,12 @@ class _Graph:
         assert v.owner is not None
         return self._new(v.owner.op(*operands, *v.owner.inputs[len(operands) :]))
 
+    def axes(self, v: Variable) -> Sequence[int]:
+        return _reduction(v).axes
+
+    def are_apart(self, v: Variable, w: Variable) -> bool:
+        return False  # derivatives ask about one node at a time, and this takes a walk
+
     def reduced(self, v: Variable, kind: str, x: Variable) -> Variable:
         return self._new(Reduce(kind, _reduction(v).axes, allow_empty=kind == "max")(x))
 

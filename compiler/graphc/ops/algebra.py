@@ -56,6 +56,12 @@ class Algebra(Protocol[V]):
     def again(self, v: V, operands: Sequence[V]) -> V:
         """A value computed anew, of other operands of the same shapes."""
 
+    def axes(self, v: V) -> Sequence[int]:
+        """The axes of the reduction that computes a value."""
+
+    def are_apart(self, v: V, w: V) -> bool:
+        """True if two values are known to be computed from different elements of the inputs."""
+
     def reduced(self, v: V, kind: str, x: V) -> V:
         """Another reduction along the axes of the one that computes a value."""
 
@@ -213,6 +219,21 @@ class Expressions(Generic[V]):
         """An operand in the shape of what it is an operand of."""
         sizes = zip(self.algebra.shape(v), self.algebra.shape(w), strict=True)
         return self._made("second", v, w) if any(n == 1 != m for m, n in sizes) else w
+
+    def _along(self, axes: Sequence[int], x: V, depth: int = 8) -> V | None:
+        """A value with size 1 along axes on which all its elements are equal."""
+        if all(self.algebra.shape(x)[axis] == 1 for axis in axes):
+            return x
+        number = self.algebra.number(x)
+        if number is not None:
+            return self.algebra.scalar(number, x)
+        name, operands = self.algebra.made_by(x)
+        if name == "second":
+            return self._along(axes, operands[1], depth)
+        if name not in ("add", "sub", "mul", "neg") or not depth:
+            return None
+        found = [v for v in (self._along(axes, v, depth - 1) for v in operands) if v is not None]
+        return self._made(name, *found) if len(found) == len(operands) else None
 
     def _multiplied(self, factors: list[V]) -> V:
         return reduce(lambda x, y: self._made("mul", x, y), factors)

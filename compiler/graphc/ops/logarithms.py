@@ -513,6 +513,13 @@ class Logarithms(Expressions[V]):
     def _reduced_over_largest(self, v: V, factor: V | None, form: Form[V]) -> tuple[V, Form[V]] | None:
         if form.shifted or factor is None:
             return None
+        narrow = self._along(self.algebra.axes(v), form.log)
+        if narrow is not None:  # one exponential for all terms
+            (x,) = self.algebra.made_by(v)[1]
+            total = self.algebra.again(v, [self._spread(x, factor)])
+            self._forms[total] = None
+            log = self._spread(self.algebra.spread(v, v), narrow)
+            return total, form._replace(log=self.algebra.reduced(v, "max", log))
         top = self._finite(self.algebra.reduced(v, "max", self._size(factor, form)))
         total = self.algebra.again(v, [self._shifted(factor, form, self.algebra.spread(v, top))])
         self._forms[total] = None

@@ -8,7 +8,7 @@ from typing import Generic, NamedTuple, TypeAlias
 
 import numpy as np
 
-from graphc.ops.algebra import MOST_PARTS, Algebra, Form, V
+from graphc.ops.algebra import DEEPEST, MOST_PARTS, Algebra, Form, V
 from graphc.ops.logarithms import Logarithms
 
 # Factors that may become one; a divisor that is a sum may with any other.
@@ -161,7 +161,9 @@ class Stable(Logarithms[V]):
             return nothing  # a softmax
         forms: list[tuple[Form[V], int]] = []
         rest: list[_Part[V]] = []
-        above = below = tails = large = 0
+        above: list[V] = []
+        below: list[V] = []
+        tails = large = 0
         for v, power, roots in kept:
             form, sign = self._magnitude(v)
             if form is None or not self._helps(form, power):
@@ -170,14 +172,15 @@ class Stable(Logarithms[V]):
             form = form._replace(roots=roots or form.roots)
             forms.append((form, power))
             rest += [] if sign is None else [(sign, power, form.roots)]
-            above += power > 0
-            below += v in divided
+            above += [v] if power > 0 else []
+            below += [v] if v in divided else []
             small = self.algebra.made_by(v)[0] in _TAILS
             tails += power > 0 and small
-            large += power > 0 and not small and not form.shifted
+            large += power > 0 and not form.shifted and not self._is_bounded(v)
         if (
             not above
             or not (below or (tails and large))
+            or self._are_apart([v for v in above if v not in divided], below)
             or len(forms) < 2
             or all(form.shifted for form, _ in forms)
         ):
@@ -186,6 +189,29 @@ class Stable(Logarithms[V]):
         share = self._made("exp", total.log)
         self._quotients.add(share)
         return share, [*rest, (share, 1, total.roots)], [*moved, *total.between]
+
+    def _are_apart(self, above: list[V], below: list[V]) -> bool:
+        """True if no factor underflows where a divisor does, since both are of different numbers, and one
+        exponential of both has more elements.
+        """
+        pairs = [(v, w) for v in above for w in below]
+        shapes = ([list(self.algebra.shape(self._unmoved(v)[0])) for v in pair] for pair in pairs)
+        return (
+            bool(pairs)
+            and all(one != other for one, other in shapes)
+            and all(self.algebra.are_apart(*pair) for pair in pairs)
+        )
+
+    def _is_bounded(self, v: V, depth: int = 0) -> bool:
+        """True if a value overflows nowhere by its exponentials: it is a product with what is at most 1."""
+        v, _ = self._unmoved(v)
+        name, operands = self.algebra.made_by(v)
+        form = None if name in _TAILS else self.form(v)
+        if form is None or not form.gained:
+            return True
+        factors = [(operands[0], 1)] if name == "sum" else self._factors(v)[0]
+        inside = (name == "sum" or len(factors) > 1) and depth < DEEPEST
+        return inside and all(power > 0 and self._is_bounded(w, depth + 1) for w, power in factors)
 
     def _helps(self, form: Form[V], power: int) -> bool:
         """True if a product gains by the logarithm of a factor."""
@@ -228,14 +254,14 @@ class Stable(Logarithms[V]):
             kept += [(self._moved_again(moves, w), power * own, ()) for w, own in factors]
         return kept, gone
 
-    def has_known_divisor(self, v: V) -> bool:
-        """True if a value is divided by something that has a logarithm, or was."""
+    def known_divisors(self, v: V) -> list[V]:
+        """Of what a value is divided by, or was, that which has a logarithm."""
         factors, _, _ = self._factors(v)
-        for w, power in factors:
-            form, _ = self._magnitude(w) if power < 0 else (None, None)
-            if w in self._quotients or (form is not None and form.sure and form.gained):
-                return True
-        return False
+        return [w for w, power in factors if w in self._quotients or (power < 0 and self._has_logarithm(w))]
+
+    def _has_logarithm(self, v: V) -> bool:
+        form, _ = self._magnitude(v)
+        return form is not None and form.sure and form.gained
 
     def _summands(self, v: V) -> V | None:
         """The operand of a sum along axes."""

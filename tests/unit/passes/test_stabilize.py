@@ -119,3 +119,41 @@ def test_log_sum_exp_of_extreme_rows() -> None:
         have = outcome(module, [rows])
     np.testing.assert_allclose(have[1], [1000 + math.log(2), -inf, inf, -1000, np.nan])
     np.testing.assert_array_equal(have[0][:, 0], have[1])
+
+
+@pytest.mark.parametrize("first", range(5))
+@pytest.mark.parametrize("scale", ["exp", "softplus"])
+def test_slopes_of_parameters_of_one_vector(first: int, scale: str) -> None:
+    """Of slices that overlap those of the other factors or do not: the same numbers, and a stable form where
+    both can underflow together.
+    """
+    body = f"""
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %first = arith.constant {first} : index
+  %zeros = arith.constant dense<0.0> : tensor<3xf64>
+  %z = "graphc.slice"(%x, %c0, %c3, %c1) : (tensor<5xf64>, index, index, index) -> tensor<3xf64>
+  %s = "graphc.slice"(%x, %first, %c1, %c1) : (tensor<5xf64>, index, index, index) -> tensor<1xf64>
+  %0 = "graphc.{scale}"(%s) : (tensor<1xf64>) -> tensor<1xf64>
+  %1 = "graphc.true_div"(%r, %0) : (tensor<7xf64>, tensor<1xf64>) -> tensor<7xf64>
+  %2 = "graphc.take"(%z, %i) {{axis = 0 : i64}} : (tensor<3xf64>, tensor<7xi64>) -> tensor<7xf64>
+  %3 = "graphc.sigmoid"(%2) : (tensor<7xf64>) -> tensor<7xf64>
+  %4 = "graphc.mul"(%1, %3) : (tensor<7xf64>, tensor<7xf64>) -> tensor<7xf64>
+  %5 = "graphc.put"(%zeros, %4, %i) {{accumulate = true, axis = 0 : i64}} :
+    (tensor<3xf64>, tensor<7xf64>, tensor<7xi64>) -> tensor<3xf64>
+  %6 = "graphc.exp"(%s) : (tensor<1xf64>) -> tensor<1xf64>
+  %7 = "graphc.mul"(%5, %6) : (tensor<3xf64>, tensor<1xf64>) -> tensor<3xf64>
+  %8 = "graphc.mul"(%4, %3) : (tensor<7xf64>, tensor<7xf64>) -> tensor<7xf64>
+  %9 = "graphc.reduce_sum"(%8) {{axes = array<i64: 0>}} : (tensor<7xf64>) -> tensor<f64>
+  %10 = "graphc.dimshuffle"(%9) {{order = array<i64: -1>}} : (tensor<f64>) -> tensor<1xf64>
+  %11 = "graphc.mul"(%10, %0) : (tensor<1xf64>, tensor<1xf64>) -> tensor<1xf64>"""
+    arguments = "%x: tensor<5xf64>, %r: tensor<7xf64>, %i: tensor<7xi64>"
+    results = "%4 : tensor<7xf64>; %7 : tensor<3xf64>; %11 : tensor<1xf64>"
+    rng = np.random.default_rng(first)
+    inputs = [rng.normal(size=5), rng.normal(size=7), rng.integers(0, 3, 7)]
+    assert_same(function(arguments, body, results), inputs, PASS, rtol=1e-12)
+    elements = function(arguments, body, results.split(";")[0])
+    made = assert_same(elements, inputs, PASS, rtol=1e-12)
+    before = elements.count("graphc.softplus")
+    assert (made.count("graphc.softplus") > before) == (first < 3)

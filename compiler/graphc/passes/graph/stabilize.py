@@ -23,6 +23,7 @@ from graphc.ir.views import (
     UPDATES,
     accumulates,
     axes_order,
+    bounds_of,
     dimshuffle,
     inverse_order,
     reshaped,
@@ -52,11 +53,67 @@ _rule = registrar(RULES)
 _KNOWN = {f"graphc.{name}": name for name in (*ROWS, "cast", SOFTMAX)}
 
 
+# Of values that are computed from more parts of inputs, nothing is said.
+_MOST_SOURCES = 16
+_Rows = frozenset[tuple[ir.Value, float, float]]
+
+
+class _Sources:
+    """The rows of a function's inputs that values are computed from.
+
+    A sampler's function has one flat vector as input, of which parameters are slices: they are told apart by
+    where they begin and end.
+    """
+
+    def __init__(self, rw: Rewriter) -> None:
+        self._rw = rw
+        # By value: inputs with the first row and the one behind the last; None if not known.
+        self._known: dict[ir.Value, _Rows | None] = {}
+
+    def are_apart(self, v: ir.Value, w: ir.Value) -> bool:
+        one, other = self._of(v), self._of(w)
+        if one is None or other is None:
+            return False
+        pairs = ((x, y) for x in one for y in other)
+        return not any(x == y and max(a, c) < min(b, d) for (x, a, b), (y, c, d) in pairs)
+
+    def _of(self, value: ir.Value) -> _Rows | None:
+        stack, known = [value], self._known
+        while stack:
+            top, op = stack[-1], self._rw.defs.get(stack[-1])
+            # The first operand of `second` has a shape only.
+            read = [] if op is None else list(op.operands)[op.name == "graphc.second" :]
+            left = [x for x in read if x not in known]
+            if not left:
+                known[top] = self._argument(top) if op is None else self._found(op, read)
+                stack.pop()
+            stack += left
+        return known[value]
+
+    def _argument(self, value: ir.Value) -> _Rows | None:
+        """Those of loops are computed from others."""
+        block = value.owner
+        is_input = isinstance(block, ir.Block) and block.owner.operation.name == "func.func"
+        return frozenset(((value, 0, math.inf),)) if is_input else None
+
+    def _found(self, op: ir.Operation, read: list[ir.Value]) -> _Rows | None:
+        if op.name == "graphc.slice" and read[0] not in self._rw.defs and self._known[read[0]]:
+            first, size, stride = (self._rw.constant(x) for x in bounds_of(op)[0])
+            if all(isinstance(n, int) for n in (first, size, stride)) and size > 0 < stride:
+                return frozenset(((read[0], first, first + (size - 1) * stride + 1),))
+        found: set[tuple[ir.Value, float, float]] = set()
+        for x in read:
+            found.update(self._known[x] or ())
+        known = not op.regions and all(self._known[x] is not None for x in read)
+        return frozenset(found) if known and len(found) <= _MOST_SOURCES else None
+
+
 class _Values:
     """The algebra of the values that a rewriter visits; see `graphc.ops.stable`."""
 
     def __init__(self, rw: Rewriter) -> None:
         self._rw = rw
+        self.are_apart = _Sources(rw).are_apart
 
     def made_by(self, v: ir.Value) -> tuple[str, Sequence[ir.Value]]:
         op = self._rw.defs.get(v)
@@ -113,6 +170,9 @@ class _Values:
         cast = [self._rw.cast_static(y, type_) for y, type_ in zip(operands, types, strict=True)]
         attributes = named_attributes(op)
         return self._rw.create(op.name, [*cast, *before[len(cast) :]], v.type, **attributes)
+
+    def axes(self, v: ir.Value) -> Sequence[int]:
+        return reduced_axes(self._rw.defs[v])
 
     def reduced(self, v: ir.Value, kind: str, x: ir.Value) -> ir.Value:
         options = {"allow_empty": ir.BoolAttr.get(True)} if kind == "max" else {}
@@ -285,7 +345,8 @@ class _Placed:
 
     def __init__(self, rw: Rewriter) -> None:
         self._rw = rw
-        self._known: dict[ir.Value, bool] = {}
+        # By value, of what its elements are divided; nothing where some are not.
+        self._known: dict[ir.Value, tuple[ir.Value, ...]] = {}
         self._busy = False
 
     def whole_product(self, f: ir.Value, x: ir.Value) -> ir.Value | None:
@@ -293,35 +354,40 @@ class _Placed:
 
         Nothing is made before that is known to be possible, so that a search takes no time in large graphs.
         """
-        if self._busy or not self._are_quotients(x):
+        divisors = () if self._busy else self._divisors(x)
+        apart = _rules_of(self._rw).algebra.are_apart
+        if not divisors or (_broadcasts(f, x) and all(apart(f, w) for w in divisors)):
             return None
         self._busy = True
         found = self.product(_spread(self._rw, f, x), x)
         self._busy = False
         return found
 
-    def _are_quotients(self, x: ir.Value) -> bool:
-        """True if each element of a value is 0 or comes from a quotient whose divisor has a logarithm."""
+    def _divisors(self, x: ir.Value) -> tuple[ir.Value, ...]:
+        """Divisors with logarithms of a value of which each element is 0 or a quotient by one."""
+        if x not in self._known:
+            self._known[x] = self._find_divisors(x)
+        return self._known[x]
+
+    def _find_divisors(self, x: ir.Value) -> tuple[ir.Value, ...]:
         left = [x]
-        seen: list[ir.Value] = []
+        seen: set[ir.Value] = set()
+        divisors: list[ir.Value] = []
         while left:
             v = left.pop()
-            if self._known.get(v):
-                continue
             op = self._rw.defs.get(v)
-            if op is None or len(seen) > _MOST_PLACES or self._known.get(v) is False:
-                break
-            seen.append(v)
+            if v in seen:
+                continue
+            if op is None or len(seen) > _MOST_PLACES or self._known.get(v) == ():
+                return ()
+            seen.add(v)
             inside = self._inside(op)
-            if inside:
-                left += [w for w in inside if not self._is_zero(w)]
-            elif not _rules_of(self._rw).has_known_divisor(v):
-                break
-        else:
-            self._known.update(dict.fromkeys(seen, True))
-            return True
-        self._known[x] = False
-        return False
+            own = [] if inside else _rules_of(self._rw).known_divisors(v)
+            if not inside and not own:
+                return ()
+            left += [w for w in inside if not self._is_zero(w)]
+            divisors += own
+        return tuple(dict.fromkeys(divisors))
 
     def _inside(self, op: ir.Operation) -> list[ir.Value]:
         """The values of whose elements an operation places some."""
@@ -463,6 +529,9 @@ class Stabilize(Pass):
     Quotients are looked for behind slices, indices, sums, masks and broadcasts: so the chain rule makes
     derivatives of logarithms, and the factors stand at both ends.
     Exponentials of arrays that broadcast against each other stay factors: their product has more elements.
+    So do divisors and factors of which one has more elements, where they are computed from different inputs,
+    or different slices of one: these underflow together by chance only. An exponent that all terms of a sum
+    have is a factor of the sum.
     Functions are found behind what only moves or selects elements. A constant counts as a number where it has
     one element; ones that broadcast keep their shape.
     In `log(sum(exp(x)))` the shift m is 0 where the maximum is infinite or NaN: rows of -inf give -inf, and

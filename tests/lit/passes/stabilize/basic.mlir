@@ -278,3 +278,96 @@ func.func @shifted_as_a_whole(%x: tensor<?x3xf64>) -> tensor<?x3xf64> {
   %6 = "graphc.true_div"(%3, %5) : (tensor<?x3xf64>, tensor<?x1xf64>) -> tensor<?x3xf64>
   return %6 : tensor<?x3xf64>
 }
+
+// -----
+
+// A divisor underflows by other numbers than the factor does: one exponential of both would have more elements.
+// CHECK-LABEL: @apart
+// CHECK-NOT: "graphc.softplus"
+// CHECK: "graphc.true_div"
+// CHECK-NOT: "graphc.exp"
+// CHECK: return
+func.func @apart(%x: tensor<6xf64>, %r: tensor<5xf64>) -> tensor<5xf64> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c5 = arith.constant 5 : index
+  %z = "graphc.slice"(%x, %c0, %c5, %c1) : (tensor<6xf64>, index, index, index) -> tensor<5xf64>
+  %s = "graphc.slice"(%x, %c5, %c1, %c1) : (tensor<6xf64>, index, index, index) -> tensor<1xf64>
+  %0 = "graphc.exp"(%s) : (tensor<1xf64>) -> tensor<1xf64>
+  %1 = "graphc.true_div"(%r, %0) : (tensor<5xf64>, tensor<1xf64>) -> tensor<5xf64>
+  %2 = "graphc.sigmoid"(%z) : (tensor<5xf64>) -> tensor<5xf64>
+  %3 = "graphc.mul"(%1, %2) : (tensor<5xf64>, tensor<5xf64>) -> tensor<5xf64>
+  return %3 : tensor<5xf64>
+}
+
+// -----
+
+// As above, of the same numbers.
+// CHECK-LABEL: @together
+// CHECK: "graphc.softplus"
+// CHECK: "graphc.exp"
+// CHECK: return
+func.func @together(%x: tensor<6xf64>, %r: tensor<5xf64>) -> tensor<5xf64> {
+  %c4 = arith.constant 4 : index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c5 = arith.constant 5 : index
+  %z = "graphc.slice"(%x, %c0, %c5, %c1) : (tensor<6xf64>, index, index, index) -> tensor<5xf64>
+  %s = "graphc.slice"(%x, %c4, %c1, %c1) : (tensor<6xf64>, index, index, index) -> tensor<1xf64>
+  %0 = "graphc.exp"(%s) : (tensor<1xf64>) -> tensor<1xf64>
+  %1 = "graphc.true_div"(%r, %0) : (tensor<5xf64>, tensor<1xf64>) -> tensor<5xf64>
+  %2 = "graphc.sigmoid"(%z) : (tensor<5xf64>) -> tensor<5xf64>
+  %3 = "graphc.mul"(%1, %2) : (tensor<5xf64>, tensor<5xf64>) -> tensor<5xf64>
+  return %3 : tensor<5xf64>
+}
+
+// -----
+
+// What is put at indices is divided by one input and multiplied by a number of another one.
+// CHECK-LABEL: @placed_apart
+// CHECK: "graphc.put"
+// CHECK-NOT: "graphc.take"
+// CHECK: return
+func.func @placed_apart(%a: tensor<1xf64>, %e: tensor<1xf64>, %r: tensor<9xf64>, %i: tensor<9xi64>) -> tensor<4xf64> {
+  %zeros = arith.constant dense<0.0> : tensor<4xf64>
+  %0 = "graphc.exp"(%e) : (tensor<1xf64>) -> tensor<1xf64>
+  %1 = "graphc.true_div"(%r, %0) : (tensor<9xf64>, tensor<1xf64>) -> tensor<9xf64>
+  %2 = "graphc.put"(%zeros, %1, %i) {accumulate = true, axis = 0 : i64} : (tensor<4xf64>, tensor<9xf64>, tensor<9xi64>) -> tensor<4xf64>
+  %3 = "graphc.exp"(%a) : (tensor<1xf64>) -> tensor<1xf64>
+  %4 = "graphc.mul"(%2, %3) : (tensor<4xf64>, tensor<1xf64>) -> tensor<4xf64>
+  return %4 : tensor<4xf64>
+}
+
+// -----
+
+// All terms of the sum have one exponent, which is taken out of it: no maximum is looked for.
+// CHECK-LABEL: @same_exponent
+// CHECK-NOT: "graphc.reduce_max"(%{{.*}}) {{.*}} : (tensor<9xf64>)
+// CHECK: "graphc.reduce_sum"
+// CHECK: return
+func.func @same_exponent(%a: tensor<1xf64>, %r: tensor<9xf64>) -> tensor<f64> {
+  %0 = "graphc.exp"(%a) : (tensor<1xf64>) -> tensor<1xf64>
+  %1 = "graphc.mul"(%r, %0) : (tensor<9xf64>, tensor<1xf64>) -> tensor<9xf64>
+  %2 = "graphc.reduce_sum"(%1) {axes = array<i64: 0>} : (tensor<9xf64>) -> tensor<f64>
+  %3 = "graphc.dimshuffle"(%0) {order = array<i64>} : (tensor<1xf64>) -> tensor<f64>
+  %4 = "graphc.mul"(%3, %3) : (tensor<f64>, tensor<f64>) -> tensor<f64>
+  %5 = "graphc.true_div"(%2, %4) : (tensor<f64>, tensor<f64>) -> tensor<f64>
+  return %5 : tensor<f64>
+}
+
+// -----
+
+// What is at most 1 is no large factor: a product of such needs no logarithm.
+// CHECK-LABEL: @bounded
+// CHECK-NOT: "graphc.softplus"
+// CHECK: return
+func.func @bounded(%x: tensor<3xf64>, %y: tensor<9x3xf64>) -> tensor<3xf64> {
+  %0 = "graphc.dimshuffle"(%x) {order = array<i64: -1, 0>} : (tensor<3xf64>) -> tensor<1x3xf64>
+  %1 = "graphc.sub"(%y, %0) : (tensor<9x3xf64>, tensor<1x3xf64>) -> tensor<9x3xf64>
+  %2 = "graphc.sigmoid"(%1) : (tensor<9x3xf64>) -> tensor<9x3xf64>
+  %3 = "graphc.mul"(%y, %2) : (tensor<9x3xf64>, tensor<9x3xf64>) -> tensor<9x3xf64>
+  %4 = "graphc.reduce_sum"(%3) {axes = array<i64: 0>} : (tensor<9x3xf64>) -> tensor<3xf64>
+  %5 = "graphc.sigmoid"(%x) : (tensor<3xf64>) -> tensor<3xf64>
+  %6 = "graphc.mul"(%4, %5) : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
+  return %6 : tensor<3xf64>
+}
