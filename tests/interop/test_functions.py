@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import pickle
 import subprocess
@@ -388,6 +389,58 @@ def test_calls_that_trust_their_inputs():
             g(np.ones(4))
     w.set_value(np.full(3, 2.0))
     np.testing.assert_array_equal(f(np.arange(3.0)), 2 * np.arange(3.0))
+
+
+def _called_by_python(function):
+    """The names of the functions in Python that a call goes through."""
+    names = []
+
+    def trace(frame, event, arg):
+        if event == "call":
+            names.append(frame.f_code.co_name)
+
+    sys.setprofile(trace)
+    try:
+        function(np.arange(3.0))
+    finally:
+        sys.setprofile(None)
+    return names
+
+
+@pytest.mark.parametrize("returns", ["one", "all"])
+def test_calls_that_trust_their_inputs_are_machine_code(returns):
+    x = pt.dvector("x")
+    f = pytensor.function([x], 2 * x if returns == "one" else [2 * x], mode="GRAPHC")
+    assert len(_called_by_python(f)) > 3
+    f.trust_input = True
+    for g in (f, copy.copy(f), pickle.loads(pickle.dumps(f))):
+        assert g.trust_input
+        assert isinstance(g, pytensor.compile.Function)
+        assert len(_called_by_python(g)) <= (2 if returns == "one" else 0)
+        # A list, a keyword and an array of another type go PyTensor's way.
+        for given in (g([1.0, 2.0]), g(x=np.array([1.0, 2.0])), g(np.array([1, 2]))):
+            np.testing.assert_array_equal(given if returns == "one" else given[0], [2.0, 4.0])
+        with pytest.raises(TypeError):
+            g()
+        g.trust_input = False
+        assert len(_called_by_python(g)) > 3
+        with pytest.raises(TypeError):
+            g(np.ones((2, 2)))
+
+
+def test_errors_of_quick_calls_are_told_as_pytensor_tells_them():
+    x, y = pt.dvectors("x", "y")
+    f = pytensor.function([x, y], [x * y], mode="GRAPHC")
+    told = []
+    for trust in (False, True):
+        f.trust_input = trust
+        with pytest.raises(ValueError, match="mul") as caught:
+            f(np.ones(2), np.ones(3))
+        error = caught.value
+        text = "\n".join([str(error), *getattr(error, "__notes__", [])])
+        assert "HINT" in text
+        told.append(text.splitlines()[0])
+    assert told[0] == told[1]
 
 
 def test_python_ops_keep_their_inputs():

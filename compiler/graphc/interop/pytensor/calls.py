@@ -9,34 +9,35 @@ from __future__ import annotations
 
 import copyreg
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from pytensor.compile import Function
+from pytensor.link.utils import raise_with_op
 
-Direct = Callable[..., Any]
+# What a quick call depends on: the caller's word, a profile that wants to see each call, and the form of
+# results, which copies learn only after they are made.
+_SWITCHES = frozenset({"trust_input", "profile", "unpack_single"})
 
 
 class QuickFunction(Function):
-    """A compiled function of PyTensor; `make_quick` makes one of a `Function`."""
+    """A compiled function of PyTensor; `make_quick` makes one of a `Function`.
+
+    An instance that is called quickly is of a class of its own, whose call is the machine code itself: a
+    ``__call__`` in Python that asks if it may be takes 150 ns, as long as a small log density.
+    """
 
     __slots__ = ()
 
-    def __call__(self, *args: Any, **keywords: Any) -> Any:
-        if self.trust_input and not keywords and not self.profile:
-            count, direct = self.vm.direct
-            if len(args) == count:
-                try:
-                    results = direct(*args)
-                except Exception:
-                    # PyTensor's way ends in the same error, and says where.
-                    return super().__call__(*args)
-                # Copies learn only after they are made whether they return one value.
-                return results[0] if self.unpack_single else results
-        return super().__call__(*args, **keywords)
+    def __setattr__(self, name: str, value: object) -> None:
+        super().__setattr__(name, value)
+        if name in _SWITCHES:
+            is_quick = self.trust_input and not self.profile
+            super().__setattr__("__class__", self.vm.quick[self.unpack_single] if is_quick else QuickFunction)
 
-
-# Pickled and copied by the same function as the class that it stands for.
-copyreg.pickle(QuickFunction, copyreg.dispatch_table[Function])
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """As the class that it stands for, also for copies."""
+        return copyreg.dispatch_table[Function](self)
 
 
 def make_quick(function: Function, has_updates: bool) -> None:
@@ -47,8 +48,7 @@ def make_quick(function: Function, has_updates: bool) -> None:
         has_updates: whether calls change shared variables.
     """
     native = function.vm.jit_fn
-    report = getattr(native, "report", None)
-    if has_updates or report is None or not report.fast_call:
+    if has_updates or not hasattr(native, "machine_code") or not native.report.fast_call:
         return
     if function.return_none or getattr(function, "output_keys", None) is not None:
         return
@@ -57,10 +57,48 @@ def make_quick(function: Function, has_updates: bool) -> None:
     # Inputs with defaults keep what they were given.
     if function.input_storage[: len(given)] != given or not all(container.required for container in given):
         return
-    function.vm.direct = len(given), _direct(native, shared)
+    call = _through_shared(function, len(given), shared) if shared else _direct(function)
+
+    def first(*args: object, **keywords: object) -> Any:
+        results = call(*args, **keywords)
+        return results[0] if isinstance(results, list) else results  # one value from PyTensor's way
+
+    function.vm.quick = [
+        type("QuickFunction", (QuickFunction,), {"__slots__": (), "__call__": staticmethod(quick)})
+        for quick in (call, first)
+    ]
     function.__class__ = QuickFunction
+    function.trust_input = function.trust_input
 
 
-def _direct(native: Direct, shared: list[list[object]]) -> Direct:
-    """The call of a function without PyTensor's storage of inputs and outputs."""
-    return (lambda *args: native(*args, *[cell[0] for cell in shared])) if shared else native
+def _direct(function: Function) -> Callable[..., Any]:
+    """Machine code that goes PyTensor's way with arguments that it does not take."""
+    native = function.vm.jit_fn
+    executable, cells = native.machine_code()
+    # Functions from the disk have no graph before somebody asks.
+    raise_status = executable.handler(lambda node: native.executor.where(node))
+
+    def on_error(status: int, given: int, expected: int) -> None:
+        try:
+            raise_status(status, given, expected)
+        except Exception:
+            graph = function.maker.fgraph
+            raise_with_op(graph, next(v.owner for v in graph.outputs if v.owner is not None))
+
+    call: Callable[..., Any] = executable.bind(cells, partial(Function.__call__, function), on_error)
+    return call
+
+
+def _through_shared(function: Function, count: int, shared: list[list[object]]) -> Callable[..., Any]:
+    """The same for a function that reads shared variables, which are further arguments of its code."""
+    native = function.vm.jit_fn
+
+    def call(*args: Any, **keywords: Any) -> Any:
+        if len(args) == count and not keywords:
+            try:
+                return native(*args, *[cell[0] for cell in shared])
+            except Exception:  # PyTensor's way ends in the same error, and says where
+                pass
+        return Function.__call__(function, *args, **keywords)
+
+    return call
