@@ -428,6 +428,33 @@ def test_calls_that_trust_their_inputs_are_machine_code(returns):
             g(np.ones((2, 2)))
 
 
+def test_quick_calls_read_shared_arrays_where_they_are():
+    x, w = pt.dvector("x"), pytensor.shared(np.ones(3), name="w")
+    f = pytensor.function([x], [x * w], mode="GRAPHC", trust_input=True)
+    other = pytensor.shared(np.full(3, 5.0))
+    swapped, copied = f.copy(swap={w: other}), f.copy()
+    loaded = pickle.loads(pickle.dumps(f))
+    for value in (2.0, 3.0):
+        w.set_value(np.full(3, value), borrow=True)
+        assert _called_by_python(f) == []
+        for g, factor in ((f, value), (copied, value), (swapped, 5.0), (loaded, 1.0)):
+            np.testing.assert_array_equal(g(np.arange(3.0))[0], factor * np.arange(3.0))
+    w.set_value(np.ones(6)[::2], borrow=True)
+    np.testing.assert_array_equal(f(np.arange(3.0))[0], np.arange(3.0))
+
+
+def test_an_argument_and_a_shared_array_are_not_one_function_on_disk(tmp_path):
+    def build(shared):
+        x, y = pt.dvector("x"), pytensor.shared(np.ones(3)) if shared else pt.dvector("y")
+        return pytensor.function([x] if shared else [x, y], x * y + 1, mode="GRAPHC", trust_input=True)
+
+    x = np.arange(3.0)
+    with graphc.config.change_flags(cache_dir=str(tmp_path)):
+        for shared in (False, True, False, True):
+            f = build(shared)
+            np.testing.assert_array_equal(f(x) if shared else f(x, np.ones(3)), x + 1)
+
+
 def test_errors_of_quick_calls_are_told_as_pytensor_tells_them():
     x, y = pt.dvectors("x", "y")
     f = pytensor.function([x, y], [x * y], mode="GRAPHC")

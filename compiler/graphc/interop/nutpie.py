@@ -22,18 +22,25 @@ try:
     import nutpie
     from nutpie import compile_pymc
     from pymc.initial_point import make_initial_point_fn
+    from pytensor.compile.mode import Mode, get_mode
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         f"graphc.interop.nutpie needs nutpie and PyMC, and {error.name} is not installed: "
         "pip install 'graphc[nutpie]'"
     ) from error
 
-import graphc.interop.pytensor  # noqa: F401
 from graphc.function.c_entry import CEntry, density_entry, values_entry
+from graphc.interop.pytensor import GraphcLinker
 
 if TYPE_CHECKING:
     from pymc import Model
     from pytensor.tensor.variable import TensorVariable
+
+
+class _Linker(GraphcLinker):
+    """Values of ``pm.Data`` are arguments, so that `CompiledModel.with_data` can give others."""
+
+    finds_shared = False
 
 
 # Its base is one, which a record cannot have.
@@ -132,7 +139,7 @@ def compile_pymc_model(
     # Newer versions of nutpie also say which variables are sampled on another scale.
     n_dim, n_expanded, logp, expand, initial, shapes, *renamed = compile_pymc._make_functions(
         model,
-        mode=mode,
+        mode=Mode(_Linker(), get_mode(mode).provided_optimizer),
         compute_grad=True,
         join_expanded=True,
         pymc_initial_point_fn=start,

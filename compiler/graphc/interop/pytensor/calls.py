@@ -8,7 +8,6 @@ that PyTensor does around one: arguments and values of shared variables go in, r
 from __future__ import annotations
 
 import copyreg
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -48,16 +47,29 @@ def make_quick(function: Function, has_updates: bool) -> None:
         has_updates: whether calls change shared variables.
     """
     native = function.vm.jit_fn
-    if has_updates or not hasattr(native, "machine_code") or not native.report.fast_call:
+    found = native.machine_code() if hasattr(native, "machine_code") and native.report.fast_call else None
+    if has_updates or found is None:
         return
     if function.return_none or getattr(function, "output_keys", None) is not None:
         return
     given = [container for container in function.input_storage if not container.implicit]
-    shared = [container.storage for container in function.input_storage if container.implicit]
-    # Inputs with defaults keep what they were given.
-    if function.input_storage[: len(given)] != given or not all(container.required for container in given):
+    # Inputs with defaults keep what they were given; shared generators are arguments of the code.
+    executable, cells = found
+    inputs = executable.manifest.signature.inputs
+    if len(given) != len(inputs) or not all(container.required for container in given):
         return
-    call = _through_shared(function, len(given), shared) if shared else _direct(function)
+    # Functions from the disk have no graph before somebody asks.
+    raise_status = executable.handler(lambda node: native.executor.where(node))
+
+    def on_error(status: int, given: int, expected: int) -> None:
+        try:
+            raise_status(status, given, expected)
+        except Exception:
+            graph = function.maker.fgraph
+            raise_with_op(graph, next(v.owner for v in graph.outputs if v.owner is not None))
+
+    # What the code does not take goes PyTensor's way.
+    call = executable.bind(cells, partial(Function.__call__, function), on_error)
 
     def first(*args: object, **keywords: object) -> Any:
         results = call(*args, **keywords)
@@ -69,36 +81,3 @@ def make_quick(function: Function, has_updates: bool) -> None:
     ]
     function.__class__ = QuickFunction
     function.trust_input = function.trust_input
-
-
-def _direct(function: Function) -> Callable[..., Any]:
-    """Machine code that goes PyTensor's way with arguments that it does not take."""
-    native = function.vm.jit_fn
-    executable, cells = native.machine_code()
-    # Functions from the disk have no graph before somebody asks.
-    raise_status = executable.handler(lambda node: native.executor.where(node))
-
-    def on_error(status: int, given: int, expected: int) -> None:
-        try:
-            raise_status(status, given, expected)
-        except Exception:
-            graph = function.maker.fgraph
-            raise_with_op(graph, next(v.owner for v in graph.outputs if v.owner is not None))
-
-    call: Callable[..., Any] = executable.bind(cells, partial(Function.__call__, function), on_error)
-    return call
-
-
-def _through_shared(function: Function, count: int, shared: list[list[object]]) -> Callable[..., Any]:
-    """The same for a function that reads shared variables, which are further arguments of its code."""
-    native = function.vm.jit_fn
-
-    def call(*args: Any, **keywords: Any) -> Any:
-        if len(args) == count and not keywords:
-            try:
-                return native(*args, *[cell[0] for cell in shared])
-            except Exception:  # PyTensor's way ends in the same error, and says where
-                pass
-        return Function.__call__(function, *args, **keywords)
-
-    return call

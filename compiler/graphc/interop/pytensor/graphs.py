@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -24,10 +24,12 @@ from graphc.interop.pytensor import (  # noqa: F401
 )
 from graphc.interop.pytensor.convert import Converter
 from graphc.interop.pytensor.masks import computed_once
+from graphc.interop.pytensor.types import share
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable as Converted
     from graphc.interop.pytensor.convert import Checks
+    from graphc_runtime.thunk import Register
 
 _DEPTH = 20_000
 
@@ -63,11 +65,15 @@ def from_pytensor(
 
 
 def converted(
-    inputs: Sequence[Variable], outputs: Sequence[Variable], checks: Checks = "switch"
+    inputs: Sequence[Variable],
+    outputs: Sequence[Variable],
+    checks: Checks = "switch",
+    cells: Mapping[Variable, Register] | None = None,
 ) -> tuple[list[Converted], list[Any]]:
-    """As `from_pytensor`, for lists; ``checks`` as in `Converter`."""
+    """As `from_pytensor`, for lists; ``checks`` as in `Converter`, ``cells`` are places of shared values."""
     with _deep_recursion():
         c = Converter(checks=checks)
+        c.bind(cells or {}, [share(variable, storage) for variable, storage in (cells or {}).items()])
         made = [c.new_input(variable) for variable in inputs]
         with located("", 0):  # no line of PyTensor that calls the bridge is a place of a node
             results = c.convert(computed_once(outputs))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import io
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from operator import itemgetter
@@ -36,7 +36,7 @@ from graphc.graph.basic import Constant, Variable
 from graphc.interop.pytensor.calls import make_quick
 from graphc.interop.pytensor.graphs import converted
 from graphc.interop.pytensor.identity import key_of
-from graphc.interop.pytensor.types import is_dense, is_generator
+from graphc.interop.pytensor.types import is_cell, is_dense, is_generator
 from graphc_runtime.cache import disk_cache
 from graphc_runtime.callable_type import NativeCallable, enable, install
 from graphc_runtime.collecting import new_objects_only
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from pytensor.graph.type import Type
 
     from graphc.interop.pytensor.convert import Checks
+    from graphc_runtime.thunk import Register
 
 
 # Data beyond this are not worth a copy on the disk.
@@ -61,7 +62,7 @@ class StoredFunction(NativeCallable):
 
     Args:
         executable: its code.
-        constants: large constants of the graph, in order.
+        cells: large constants of the graph, and places of shared values, which `bind` fills in.
         report: what stands for the report of its compilation.
         make: makes the function from the graph.
     """
@@ -71,18 +72,23 @@ class StoredFunction(NativeCallable):
     def __init__(
         self,
         executable: MachineCode,
-        constants: list[np.ndarray],
+        cells: list[np.ndarray | int],
         report: CompileReport,
         make: Callable[[], Function],
     ) -> None:
         self.executable = executable
         self.report = report
         self._make = make
-        self._cells = cells = [[constant] for constant in constants]
-        self._slow = executable.bind(cells, where=self._where)
-        address = executable.vectorcall_address()
+        self._given = cells
+
+    def bind(self, storages: Sequence[Register]) -> StoredFunction:
+        """The function with the places of the values of the graph's inputs."""
+        self._cells = cells = [storages[x] if isinstance(x, int) else [x] for x in self._given]
+        self._slow = self.executable.bind(cells, where=self._where)
+        address = self.executable.vectorcall_address()
         if address is not None:
-            install(self, address, executable.native_self(cells, where=self._where))
+            install(self, address, self.executable.native_self(cells, where=self._where))
+        return self
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         return self._slow(*args, **keywords)
@@ -108,27 +114,29 @@ class StoredFunction(NativeCallable):
         return self.made.__reduce__()
 
 
-def store(key: str, function: Function) -> None:
+def store(key: str, function: Function, storages: Sequence[Register]) -> None:
     """Keeps a function under a key, if its calls are machine code alone.
 
     Args:
         key: of `graphc.interop.pytensor.identity.key_of`.
         function: of `graphc.function`, with outputs as a list.
+        storages: places of the values of the graph's inputs, of which some are cells of the function.
     """
     found = function.machine_code()
     if not config.cache_dir or found is None or not function.report.fast_call:
         return
-    executable = found[0]
+    executable, cells = found
+    numbers = {id(storage): number for number, storage in enumerate(storages)}
+    places = [numbers.get(id(cell), -1) for cell in cells]
     constants = [v.data for v in function.cell_variables if isinstance(v, Constant)]
-    whole = len(constants) == len(executable.manifest.signature.cells)
-    if not whole or sum(constant.nbytes for constant in constants) > _MAX_BYTES:
+    if len(constants) != places.count(-1) or sum(constant.nbytes for constant in constants) > _MAX_BYTES:
         return
     file = io.BytesIO()
     code = executable.artifact.to_bytes()
     file.write(struct.pack("<QQ", len(code), len(constants)))
     file.write(code)
-    for constant in constants:
-        np.lib.format.write_array(file, constant, allow_pickle=False)
+    for array in (np.array(places, np.int64), *constants):
+        np.lib.format.write_array(file, array, allow_pickle=False)
     disk_cache(config.cache_dir, config.cache_size_mb).put(key, file.getvalue())
 
 
@@ -148,7 +156,7 @@ def load(key: str, name: str | None, make: Callable[[], Function]) -> StoredFunc
         size, count = struct.unpack_from("<QQ", data)
         executable = MachineCode.from_bytes(data[16 : 16 + size])
         file = io.BytesIO(data[16 + size :])
-        constants = [np.lib.format.read_array(file, allow_pickle=False) for _ in range(count)]
+        places, *constants = (np.lib.format.read_array(file, allow_pickle=False) for _ in range(count + 1))
     except (ArtifactError, LoadError, ValueError, struct.error):
         disk.discard(key)
         return None
@@ -164,7 +172,8 @@ def load(key: str, name: str | None, make: Callable[[], Function]) -> StoredFunc
         cache=["hit"],
         fast_call=True,
     )
-    return StoredFunction(executable, constants, report, make)
+    kept = iter(constants)
+    return StoredFunction(executable, [next(kept) if x < 0 else x for x in places.tolist()], report, make)
 
 
 def compile_with_cache(linker: type[Linker]) -> None:
@@ -306,6 +315,7 @@ def _key(inputs: Sequence[Any], outputs: Sequence[Any], fgraph: FunctionGraph, m
     parts = (
         [(bool(given.borrow), bool(given.mutable)) for given in inputs],
         [bool(result.borrow) for result in outputs],
+        [is_cell(v) for v in fgraph.inputs],
         sorted((fgraph.update_mapping or {}).items()),
         type(mode.linker).__name__,
     )
@@ -315,8 +325,13 @@ def _key(inputs: Sequence[Any], outputs: Sequence[Any], fgraph: FunctionGraph, m
 class GraphcLinker(JITLinker):
     """Compiles whole graphs of PyTensor with graphc.
 
-    Shared variables are arguments of the compiled function: both libraries see one value.
+    Shared arrays are cells of the compiled function: both libraries see one value.
+
+    Attributes:
+        finds_shared: whether they are; else they are arguments, as all other shared values.
     """
+
+    finds_shared = True
 
     required_rewrites = ("minimum_compile",)
     # What graphc does itself, and better for whole graphs: fusion, work in place, products, memory of loops.
@@ -334,13 +349,19 @@ class GraphcLinker(JITLinker):
         "scan_split_non_sequence_lu_decomposition_solve",
     )
 
-    def fgraph_convert(self, fgraph: FunctionGraph, **kwargs: Any) -> Callable[..., Any]:
-        """A function from the values of the graph's inputs to those of its outputs."""
+    def fgraph_convert(
+        self, fgraph: FunctionGraph, storage_map: Mapping[object, Register] | None = None, **kwargs: Any
+    ) -> Callable[..., Any]:
+        """A function from the values of the graph's inputs, less shared arrays, to those of its outputs."""
         found = known(fgraph)
+        places = {v: v.container.storage for v in fgraph.inputs if is_cell(v)}
+        storages = [(storage_map or places).get(v, []) for v in fgraph.inputs]
         if found is not None and found.function is not None:
-            return found.function
+            return found.function.bind(storages)
         checks: Checks = getattr(fgraph, "_graphc_checks", "raise")
-        inputs, results = converted(fgraph.inputs, fgraph.outputs, checks)
+        cells = {v: place for v, place in zip(fgraph.inputs, storages, strict=True) if self._is_cell(v)}
+        given = [v for v in fgraph.inputs if v not in cells]
+        inputs, results = converted(given, fgraph.outputs, checks, cells)
         outputs: list[Variable] = []
         made = [
             _value(variable.type, result, outputs)
@@ -352,12 +373,15 @@ class GraphcLinker(JITLinker):
         if not all(isinstance(get, itemgetter) for get in made):
             return _remade(compiled, made)
         if found is not None:
-            store(found.key, compiled)
+            store(found.key, compiled, storages)
         return compiled
 
     def create_thunk_inputs(self, storage_map: dict[object, list[object]]) -> list[list[object]]:
-        """The cells that hold the values of inputs and shared variables."""
-        return [storage_map[variable] for variable in self.fgraph.inputs]
+        """The places of the values that a call is given."""
+        return [storage_map[variable] for variable in self.fgraph.inputs if not self._is_cell(variable)]
+
+    def _is_cell(self, variable: object) -> bool:
+        return self.finds_shared and is_cell(variable)
 
     def jit_compile(self, fn: Callable[..., object]) -> Callable[..., object]:
         """Nothing is left to do."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant, Variable
 from pytensor.scalar.basic import ScalarType
 from pytensor.sparse.type import SparseTensorType
@@ -15,14 +16,14 @@ from pytensor.tensor.type_other import NoneTypeT, SliceType
 
 import graphc
 import graphc.tensor as pt
+from graphc.graph.tensor.variable import TensorSharedVariable
 from graphc.sparse.type import SparseTensorType as ConvertedSparse
 
 if TYPE_CHECKING:
-    from pytensor.compile.sharedvalue import SharedVariable
     from pytensor.graph.type import Type
 
     from graphc.graph.basic import Variable as Converted
-    from graphc.graph.shared import SharedVariable as Shared
+    from graphc_runtime.thunk import Register
 
 
 def is_tensor(kind: Type) -> bool:
@@ -40,6 +41,11 @@ def _is_labelled(kind: Type) -> bool:
 def is_dense(kind: Type) -> bool:
     """True if values of the type are NumPy's arrays."""
     return isinstance(kind, TensorType) and not isinstance(kind, SparseTensorType)
+
+
+def is_cell(variable: Variable) -> bool:
+    """True if functions find the value of a variable themselves: that of a shared array."""
+    return isinstance(variable, SharedVariable) and is_dense(variable.type)
 
 
 def is_generator(kind: Type) -> bool:
@@ -85,14 +91,18 @@ def constant_value(variable: Constant) -> Any:
     return pt.constant(np.asarray(variable.data, dtype=variable.type.dtype), name=variable.name)
 
 
-def share(variable: SharedVariable) -> Converted:
+def share(variable: SharedVariable, storage: Register | None = None) -> Converted:
     """A shared variable of graphc in whose place both libraries read and write the same value.
 
     A random generator is copied instead: graphc keeps the state of a generator as an array.
+
+    Args:
+        variable: of PyTensor.
+        storage: where its value is; the variable's own place if not given.
     """
-    made: Shared = graphc.shared(variable.get_value(borrow=True), name=variable.name, borrow=True)
-    if is_tensor(variable.type):
-        storage = variable.container.storage
-        storage[0] = made.container[0]
-        made.container = storage
-    return made
+    if not is_tensor(variable.type):
+        other: Converted = graphc.shared(variable.get_value(borrow=True), name=variable.name, borrow=True)
+        return other
+    storage = variable.container.storage if storage is None else storage
+    storage[0] = np.asarray(storage[0])
+    return TensorSharedVariable(new_type(variable.type), name=variable.name, container=storage)
