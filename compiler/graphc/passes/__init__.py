@@ -27,6 +27,8 @@ _PREFIX = "graphc-"
 _TOGETHER: dict[str, tuple[str, ...]] = {
     "gpu_library": ("gpu_factor",),
     "gpu_numbers": ("gpu_constants", "gpu_functions", "gpu_loops"),
+    "gpu_parts": ("gpu_extreme",),
+    "gpu_placement": ("gpu_half_products",),
 }
 
 # Of each option the attribute, the name and the default; by pass.

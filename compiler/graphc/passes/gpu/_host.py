@@ -19,6 +19,7 @@ from graphc.ir.value import as_index
 from graphc.ir.walk import blocks_of, definition, functions, walk
 from graphc.library.helpers import KernelCall
 from graphc.lowering.calls import ADDRESS
+from graphc.passes.gpu._kernel import allocate
 from graphc_dialects._mlir import ir
 from graphc_runtime.index_arithmetic import COMPARISONS
 from graphc_runtime.record import record
@@ -58,7 +59,6 @@ def is_of_host(op: ir.Operation) -> bool:
 
 
 def _width(kind: ir.Type) -> int:
-    """Bits of an integer; an index has 64."""
     return 64 if isinstance(kind, ir.IndexType) else ir.IntegerType(kind).width
 
 
@@ -78,15 +78,8 @@ def host_blocks(function: ir.Operation) -> list[ir.Block]:
 def replace_loops(
     module: ir.Module, replace: Callable[[ir.Operation], bool], names: Sequence[str] = ("scf.for",)
 ) -> int:
-    """Offers the loops of the host to a function, outer ones first.
-
-    Args:
-        module: the module.
-        replace: returns whether it has replaced the loop, and all that is inside.
-        names: of the operations that are offered.
-
-    Returns:
-        How many it has replaced.
+    """Offers the loops of the host, operations of some names, to a function, outer ones first: it returns
+    whether it has replaced the loop, and all that is inside. Gives how many it has.
     """
     count = 0
     blocks = [block for function in functions(module) for block in function.regions[0].blocks]
@@ -100,14 +93,8 @@ def replace_loops(
 
 
 class HostLoop:
-    """The parts of an `scf.for`.
-
-    Attributes:
-        op: the loop.
-        lower, upper, step, initial: what it is given.
-        index, carried: what an iteration is given.
-        body: its operations, without the last one.
-        yields: values that an iteration hands on.
+    """The parts of an `scf.for`: what it is given (`lower`, `upper`, `step`, `initial`), what an iteration is
+    given (`index`, `carried`), its operations without the last one (`body`), and what it hands on (`yields`).
     """
 
     def __init__(self, op: ir.Operation) -> None:
@@ -122,6 +109,16 @@ class HostLoop:
         """True if nothing else is carried."""
         return all(isinstance(value.type, ir.MemRefType) for value in self.carried)
 
+    def arrays(self, sizes: Callable[[int], Sequence[ir.Value]]) -> dict[int, ir.Value]:
+        """New arrays of the device for results that are used, by their numbers, which stand for them."""
+        found: dict[int, ir.Value] = {}
+        for number, result in enumerate(self.op.results):
+            if next(iter(result.uses), None) is not None:
+                found[number] = allocate(sizes(number), ir.MemRefType(result.type).element_type)
+                cast = build.create("memref.cast", [result.type], [found[number]]).result
+                result.replace_all_uses_with(cast)
+        return found
+
 
 # -- calls of library kernels -----------------------------------------------------------------------------
 
@@ -130,13 +127,8 @@ _KINDS = {"i": "int", "u": "uint", "f": "float", "c": "complex"}
 
 @record(frozen=True)
 class LibraryCall:
-    """A call.
-
-    Attributes:
-        op: the `func.call`.
-        kernel: what is called.
-        buffers: operands, results, and memory to work with where the kernel asks for it.
-        numbers: sizes and so on, as indices.
+    """A call of a kernel, with its buffers (operands, results, and memory to work with where the kernel asks
+    for it) and numbers (sizes and so on, as indices).
     """
 
     op: ir.Operation
@@ -178,7 +170,11 @@ def calls_of(module: ir.Module, names: Iterable[str]) -> list[LibraryCall]:
     for op in [op for function in functions(module) for op in walk(function)]:
         kernel = kernels.get(callee_of(op)) if op.name == "func.call" else None
         if kernel is not None:
-            _check_types(op, kernel)
+            for name in kernel.types:
+                try:
+                    dtype_named(name)
+                except (TypeError, KeyError, IndexError):
+                    fail(op, f"'{kernel.name}' is declared with a type '{name}', which kernels do not have")
             buffers = [x.owner.operands[0] for x in op.operands if is_address(x)]
             with ir.InsertionPoint(op), op.location:
                 numbers = [_index(x) for x in op.operands if not is_address(x)]
@@ -189,14 +185,6 @@ def calls_of(module: ir.Module, names: Iterable[str]) -> list[LibraryCall]:
 def dtype_named(name: str) -> np.dtype:
     """The dtype of a type of the kernel language."""
     return np.dtype("bool" if name == "bool" else f"{_KINDS[name[0]]}{name[1:]}")
-
-
-def _check_types(op: ir.Operation, kernel: KernelCall) -> None:
-    for name in kernel.types:
-        try:
-            dtype_named(name)
-        except (TypeError, KeyError, IndexError):
-            fail(op, f"'{kernel.name}' is declared with a type '{name}', which kernels do not have")
 
 
 def is_address(value: ir.Value) -> bool:

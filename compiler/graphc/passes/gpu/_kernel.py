@@ -121,11 +121,8 @@ class Kernel:
         self._block.append(op)
 
     def shared(self, shape: Sequence[int], element: ir.Type, *, alignment: int | None = None) -> ir.Value:
-        """A buffer in shared memory, one a block of threads.
-
-        Args:
-            shape, element: of the buffer.
-            alignment: of its address, in bytes, if it has to be more than that of elements.
+        """A buffer in shared memory, one a block of threads; the alignment of its address is in bytes, if it
+        has to be more than that of elements.
         """
         space = ir.Attribute.parse("#gpu.address_space<workgroup>")
         memref = ir.MemRefType.get(list(shape), element, None, space)
@@ -146,12 +143,8 @@ class Kernel:
 
     @contextmanager
     def each(self, count: ir.Value, threads: int, most: int = GRID) -> Iterator[ir.Value]:
-        """The body and the launch of a kernel whose threads share the numbers below a count.
-
-        Args:
-            count: of the numbers, of the host.
-            threads: of a block.
-            most: blocks.
+        """The body and the launch of a kernel whose threads, so many a block, share the numbers below a count
+        of the host, in at most so many blocks.
         """
         with self.host():
             grid = blocks_for(count, threads, most)
@@ -160,12 +153,7 @@ class Kernel:
         self.launch([grid], [threads])
 
     def launch(self, grid: Sequence[ir.Value | int], threads: Sequence[ir.Value | int]) -> ir.Operation:
-        """Ends the kernel; gives its launch.
-
-        Args:
-            grid: blocks along x, y, z; axes that are left out have size 1.
-            threads: the same of the threads of a block.
-        """
+        """Ends the kernel; gives its launch. Axes of grid and blocks that are left out have size 1."""
         sizes = [x if isinstance(x, int) else build.constant_value(x) for x in threads]
         known = [size for size in sizes if size is not None]
         if len(known) == len(sizes) and math.prod(known) > _UNLIMITED and not self._limits:
@@ -178,7 +166,14 @@ class Kernel:
         with self._anchor.location:
             self._define(kernels, name, arguments, constants)
             with ir.InsertionPoint(self._place):
-                launch = _launch(name, grid, threads, arguments)
+                given = [as_index(x) for side in (grid, threads) for x in [*side, 1, 1, 1][:3]]
+                segments = [0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, len(arguments), 0]
+                attributes = {
+                    "kernel": ir.Attribute.parse(f"@{MODULE}::@{name}"),
+                    "operandSegmentSizes": ir.DenseI32ArrayAttr.get(segments),
+                }
+                operands = [*given, *arguments]
+                launch = ir.Operation.create("gpu.launch_func", operands=operands, attributes=attributes)
         self._place.erase()
         return launch
 
@@ -257,21 +252,6 @@ def _kernels(module: ir.Operation) -> ir.Block:
             "gpu.module", attributes={"sym_name": ir.StringAttr.get(MODULE)}, regions=1
         )
         return ir.Block.create_at_start(made.regions[0], [])
-
-
-def _launch(
-    name: str,
-    grid: Sequence[ir.Value | int],
-    threads: Sequence[ir.Value | int],
-    arguments: Sequence[ir.Value],
-) -> ir.Operation:
-    sizes = [as_index(x) for side in (grid, threads) for x in [*side, 1, 1, 1][:3]]
-    attributes = {
-        "kernel": ir.Attribute.parse(f"@{MODULE}::@{name}"),
-        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, len(arguments), 0]),
-    }
-    operands = [*sizes, *arguments]
-    return ir.Operation.create("gpu.launch_func", operands=operands, attributes=attributes)
 
 
 def blocks_for(count: ir.Value, each: ir.Value | int, limit: int) -> ir.Value:

@@ -57,13 +57,8 @@ class Operand:
 
 
 class Nest:
-    """Computation of one generic.
-
-    Attributes:
-        op: the generic.
-        reduction: for each dimension, whether it is reduced.
-        inputs, outputs: the operands.
-        yields: values of the body that go to the outputs.
+    """Computation of one generic: for each dimension whether it is reduced, operands, the operations of the
+    body, and what this yields to the outputs.
     """
 
     def __init__(self, generic: ir.Operation) -> None:
@@ -103,8 +98,7 @@ class Nest:
 
         Results come before inputs: a size of them is known to be all of the nest's.
         """
-        known = self.static_extent(axis)
-        if known is not None:
+        if (known := self.static_extent(axis)) is not None:
             return build.const_index(known)
         # Every dimension indexes some operand.
         operand = next(o for o in [*self.outputs, *self.inputs] if axis in o.axes)
@@ -126,20 +120,14 @@ class Nest:
 
     def depends_on(self, value: ir.Value, arguments: Sequence[ir.Value]) -> bool:
         """True if a value of the body is computed from any of its arguments."""
-        return (
-            any(x in arguments for op in slice_of(self.body, [value]) for x in inputs_of(op))
-            or value in arguments
-        )
+        used = [x for op in slice_of(self.body, [value]) for x in inputs_of(op)]
+        return any(x in arguments for x in [value, *used])
 
     def compute(
         self, wanted: Sequence[ir.Value], values: Mapping[ir.Value, ir.Value], indices: Sequence[ir.Value]
     ) -> list[ir.Value]:
-        """Copies what some values of the body need to the insertion point.
-
-        Args:
-            wanted: values of the body.
-            values: of the body's arguments, and of results of the body that are known.
-            indices: of the dimensions, for `linalg.index`.
+        """Copies what some values of the body need to the insertion point, where its arguments, and perhaps
+        some of its results, have known values; indices of the dimensions are for `linalg.index`.
         """
         new = dict(values)
         for op in slice_of(self.body, wanted, values):
@@ -167,12 +155,8 @@ class Nest:
     def reduce_at(
         self, indices: Sequence[ir.Value], sizes: Sequence[ir.Value], values: Sequence[ir.Value]
     ) -> list[ir.Value]:
-        """Values of the outputs without reduced dimensions, by loops of one thread; others are stored.
-
-        Args:
-            indices: of the nest, of which those of reduced dimensions are of no account.
-            sizes: of its dimensions.
-            values: initial ones of these outputs.
+        """Values of the outputs without reduced dimensions, from initial ones on, by loops of one thread;
+        others are stored. Indices of reduced dimensions are of no account.
         """
         reduced = [axis for axis in range(self.rank) if self.reduction[axis]]
         kept = [o for o in self.outputs if not any(axis in o.axes for axis in reduced)]
@@ -217,11 +201,11 @@ class Nest:
         if self.reduction[left] != self.reduction[left + 1] or {left, left + 1} & self.indexed:
             return False
         for operand in self.operands:
-            if (left in operand.axes) != (left + 1 in operand.axes):
-                return False
-            if left in operand.axes and not (
-                operand.axes.index(left + 1) == operand.axes.index(left) + 1 and is_row_major(operand.buffer)
-            ):
+            axes = operand.axes
+            if left in axes and left + 1 in axes:
+                if axes.index(left + 1) != axes.index(left) + 1 or not is_row_major(operand.buffer):
+                    return False
+            elif left in axes or left + 1 in axes:
                 return False
         return True
 

@@ -110,12 +110,8 @@ def true() -> ir.Value:
 
 
 def shuffled(value: ir.Value, lane: int | ir.Value, mode: str = "xor") -> ir.Value:
-    """The value of another lane; whole warps have to get here.
-
-    Args:
-        value: of any element type.
-        lane: what `mode` takes, a number or an index.
-        mode: "xor", "up", "down" or "idx". Lanes that do not exist give the thread's own value.
+    """The value of another lane; whole warps have to get here. Modes are "xor", "up", "down" and "idx"; lanes
+    that do not exist give the thread's own value.
     """
     kind = value.type
     lane = word(lane)
@@ -131,7 +127,15 @@ def shuffled(value: ir.Value, lane: int | ir.Value, mode: str = "xor") -> ir.Val
     if kind.width < WARP:
         moved = shuffled(converted(value, _integer(32)), lane, mode)
         return converted(moved, kind)
-    return _word(value, lane, mode) if kind.width == 32 else _words(value, lane, mode)
+    if kind.width == WARP:
+        attribute = ir.Attribute.parse(f"#gpu<shuffle_mode {mode}>")
+        results = [_integer(32), _integer(1)]
+        return build.create("gpu.shuffle", results, [value, lane, word(WARP)], mode=attribute).results[0]
+    # 64 bits as two halves.
+    half = literal(32, kind)
+    halves = converted(value, _integer(32)), converted(value >> half, _integer(32))
+    low, high = [converted(shuffled(part, lane, mode), kind) for part in halves]
+    return low | (high << half)
 
 
 def word(number: ir.Value | int) -> ir.Value:
@@ -177,23 +181,6 @@ def added(counts: ir.Value, number: ir.Value, place: ir.Value) -> ir.Value:
     kind = ir.IntegerAttr.get(_integer(64), _ADD)
     operands = [number, counts, place]
     return build.create("memref.atomic_rmw", [number.type], operands, kind=kind).result
-
-
-def _words(value: ir.Value, lane: ir.Value, mode: str) -> ir.Value:
-    """64 bits as two halves."""
-    kind, half_kind = value.type, _integer(32)
-    half = literal(32, kind)
-    low = converted(value, half_kind)
-    high = value >> half
-    high = converted(high, half_kind)
-    wide = [converted(_word(part, lane, mode), kind) for part in (low, high)]
-    return wide[0] | (wide[1] << half)
-
-
-def _word(value: ir.Value, lane: ir.Value, mode: str) -> ir.Value:
-    attribute = ir.Attribute.parse(f"#gpu<shuffle_mode {mode}>")
-    results = [_integer(32), _integer(1)]
-    return build.create("gpu.shuffle", results, [value, lane, word(WARP)], mode=attribute).results[0]
 
 
 def _integer(width: int) -> ir.Type:
@@ -277,14 +264,10 @@ def copy(
     elements: int,
     wanted: ir.Value,
 ) -> None:
-    """Starts a copy of the thread's; `arrived` waits for it.
+    """Starts a copy of the thread's to shared memory; `arrived` waits for it.
 
-    Args:
-        source, place: the array, and the indices of the first element; they have to be some of its own even
-            if nothing is wanted.
-        target, to: in shared memory.
-        elements: how many are written in a row: 4, 8 or 16 bytes, at addresses that are multiples of that.
-        wanted: how many are read; the others are 0.
+    So many elements are written in a row: 4, 8 or 16 bytes, at addresses that are multiples of that. Of these
+    some are wanted, and read; the others are 0. The place has to be in the source even if none are.
     """
     width = itemsize(source) * elements
     segments = [1, len(to), 1, len(place), 1]

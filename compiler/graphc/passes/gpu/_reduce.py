@@ -47,10 +47,10 @@ FIRST = "graphc.first"
 
 
 class BlockReduction:
-    """Reductions along x of the threads of a block, for each y apart.
+    """Reductions along x of the threads of a block, for each y apart, with a buffer of one element a warp.
 
     Args:
-        kernel: it gets a buffer of one element a warp for each type.
+        kernel: where to.
         width: threads along x, an index: a power of two below 32, where several y share a warp, or a
             multiple of a warp; None if there is one y with several warps.
         once: whether code of each reduction runs once. It has buffers of its own then, which nothing is
@@ -62,28 +62,18 @@ class BlockReduction:
         self._buffers: dict[tuple[str, int], ir.Value] = {}
 
     def together(self, values: Values, combine: Combine, neutral: Values) -> list[ir.Value]:
-        """Combination over all threads of a y, in all of them; all threads of the block get here.
-
-        Several values are combined together; the order of the threads is any.
-
-        Args:
-            values: of the thread.
-            combine: of two threads' values those of both.
-            neutral: what changes nothing.
+        """Combination of several values together over all threads of a y, in all of them; all threads of the
+        block get here. `combine` gives of two threads' values those of both; `neutral` ones change nothing.
         """
-        known = None if self._width is None else build.constant_value(self._width)
-        if self._width is not None and known is None:
-            values = self._lanes(values, combine, self._width)
-        else:
-            values = _warp(values, combine, WARP if known is None else min(known, WARP))
-        if self._width is None:
-            return self._across(values, combine, neutral, block_dim())
-        width, own = self._width, values
-        if known is not None:
+        if (width := self._width) is None:
+            return self._across(_warp(values, combine), combine, neutral, block_dim())
+        if (known := build.constant_value(width)) is not None:
+            values = _warp(values, combine, min(known, WARP))
             return self._across(values, combine, neutral, width) if known > WARP else values
-        several = width > WARP
         kinds = [value.type for value in values]
-        return either(several, kinds, lambda: self._across(own, combine, neutral, width), lambda: own)
+        # The lanes of a warp that belong to a y; a single one has it already.
+        own = either(width > 1, kinds, lambda: _warp(values, combine, width), lambda: values)
+        return either(width > WARP, kinds, lambda: self._across(own, combine, neutral, width), lambda: own)
 
     def _across(self, values: Values, combine: Combine, neutral: Values, width: ir.Value) -> list[ir.Value]:
         """Combination over the warps of a y."""
@@ -91,9 +81,7 @@ class BlockReduction:
         thread, zero = thread_id(), build.const_index(0)
         lane, warp = thread % WARP, thread // WARP
         count = width // WARP
-        first = zero
-        if self._width is not None:
-            first = thread_id(1) * count
+        first = zero if self._width is None else thread_id(1) * count
         with when(lane.equals(zero)):
             place = first + warp
             for value, buffer in zip(values, buffers, strict=True):
@@ -102,10 +90,7 @@ class BlockReduction:
         within = lane.below(count)
         # Lanes without a warp read the first one's value instead of nothing.
         place = first + build.select(within, lane, zero)
-        found = []
-        for buffer, nothing in zip(buffers, neutral, strict=True):
-            value = buffer[place]
-            found.append(build.select(within, value, nothing))
+        found = [build.select(within, x[place], none) for x, none in zip(buffers, neutral, strict=True)]
         total = _warp(found, combine)
         if not self._once:
             barrier()
@@ -120,11 +105,6 @@ class BlockReduction:
             if key not in self._buffers:
                 self._buffers[key] = self._kernel.shared([WARP], kind)
         return [self._buffers[key] for key in keys]
-
-    def _lanes(self, values: Values, combine: Combine, width: ir.Value) -> list[ir.Value]:
-        """Combination over the lanes of a warp that belong to a y; a single one has it already."""
-        kinds = [value.type for value in values]
-        return either(width > 1, kinds, lambda: _warp(values, combine, width), lambda: values)
 
 
 def _warp(values: Values, combine: Combine, width: int | ir.Value = WARP) -> list[ir.Value]:
@@ -242,13 +222,8 @@ Fold: TypeAlias = "Callable[[Group, int, list[ir.Value]], list[ir.Value]]"
 
 
 class Group:
-    """Neighbouring elements of a row, which a thread has at a time.
-
-    Args:
-        outer: indices of the row.
-        sizes: of the columns.
-        number: of its first element, in row-major order.
-        lanes: how many elements it has.
+    """Neighbouring elements of a row, which a thread has at a time: so many lanes from the one with a number
+    on, in row-major order; `outer` are the indices of the row, `sizes` those of the columns.
     """
 
     def __init__(
@@ -299,12 +274,8 @@ class Group:
 def write_elements(
     nest: Nest, group: Group, known: Callable[[int], dict[ir.Value, ir.Value]] = lambda lane: {}
 ) -> None:
-    """Computes and writes the elements of a nest's results.
-
-    Args:
-        nest: without reductions.
-        group: of elements.
-        known: what arguments of the body are known to be, by the lane; others are loaded.
+    """Computes and writes a group of elements of the results of a nest without reductions; `known` says what
+    arguments of the body are, by the lane, and others are loaded.
     """
     found = []
     for lane in range(group.lanes):
@@ -354,10 +325,6 @@ class Columns:
     """The share of a thread in the elements of a row: every so manyth group, then every so manyth element.
 
     Groups begin at the first element of the row whose address is a multiple of a vector.
-
-    Args:
-        share: of the thread.
-        sizes: of the row's columns.
     """
 
     def __init__(self, share: Share, sizes: Sequence[ir.Value]) -> None:
@@ -378,13 +345,8 @@ class Columns:
             self._count = build.select(together, inside // lanes, zero)
 
     def fold(self, neutral: Values, body: Fold, combine: Combine, at_once: int) -> list[ir.Value]:
-        """Final accumulators of the thread.
-
-        Args:
-            neutral: what they begin with.
-            body: the accumulators after an element of a group.
-            combine: gives those of two.
-            at_once: groups whose loads may be under way together.
+        """Final accumulators of the thread, which begin with neutral ones; `body` gives those after an
+        element of a group, `combine` those of two. The loads of `at_once` groups may be under way together.
         """
         values, count = list(neutral), len(neutral)
         if self._lanes > 1:
@@ -438,24 +400,15 @@ class Held:
     """A row in the registers of some threads, each of which has a few groups of neighbouring elements.
 
     Where memory does not allow groups to be loaded together, their elements are as far apart as there are
-    threads, so that neighbouring threads read side by side. Threads that have fewer elements than others
-    read the last ones again, and leave them out.
-
-    Args:
-        share: of the thread.
-        sizes: of the row's columns; none is 0.
-        is_aligned: whether the code is for memory that allows groups to be loaded together, only.
+    threads, so that neighbouring threads read side by side. Threads that have fewer elements than others read
+    the last ones again, and leave them out. No size of columns is 0. With `is_aligned` the code is only for
+    memory that allows groups to be loaded together.
     """
 
     def __init__(self, share: Share, sizes: Sequence[ir.Value], *, is_aligned: bool = False) -> None:
-        self._is_aligned, groups = is_aligned, share.groups
-        self._outer, self._sizes, self._lanes = share.outer, sizes, share.lanes
-        total, short, lanes, behind = (
-            product(sizes),
-            ir.IntegerType.get_signless(32),
-            share.lanes,
-            share.behind,
-        )
+        self._is_aligned, groups, lanes, behind = is_aligned, share.groups, share.lanes, share.behind
+        self._outer, self._sizes, self._lanes = share.outer, sizes, lanes
+        total, short = product(sizes), ir.IntegerType.get_signless(32)
         known = build.constant_value(total), build.constant_value(share.stride)
         if known[0] is not None and known[1] is not None:
             groups = min(groups, -(-known[0] // (known[1] * lanes)))

@@ -36,13 +36,7 @@ from graphc.passes.gpu._nest import (
     whole,
     wide_operands,
 )
-from graphc.passes.gpu._notation import (
-    WARP,
-    barrier,
-    block_id,
-    split,
-    thread_id,
-)
+from graphc.passes.gpu._notation import WARP, barrier, block_id, split, thread_id
 from graphc.passes.gpu._reduce import (
     FIRST,
     BlockReduction,
@@ -76,12 +70,8 @@ FEW, FEW_ELEMENTS = "graphc.few", 1024
 
 @record()
 class RowNest:
-    """A nest that does something to each row.
-
-    Attributes:
-        nest: dimensions of rows come first.
-        rows: how many of them there are.
-        combiners: how outputs that are reduced over the columns are combined, by position.
+    """A nest that does something to each row, whose dimensions come first; outputs that are reduced over the
+    columns have combiners, by position.
     """
 
     nest: Nest
@@ -96,9 +86,8 @@ class RowNest:
     @property
     def static_columns(self) -> int | None:
         """The number of elements of a row, if it is known."""
-        sizes = [self.nest.static_extent(axis) for axis in self.columns]
-        known = [size for size in sizes if size is not None]
-        return math.prod(known) if len(known) == len(sizes) else None
+        known = [size for axis in self.columns if (size := self.nest.static_extent(axis)) is not None]
+        return math.prod(known) if len(known) == len(self.columns) else None
 
     @property
     def most_columns(self) -> int | None:
@@ -129,10 +118,8 @@ class RowNest:
 
 def as_rows(nest: Nest, rows: int) -> RowNest | None:
     """The nest as work on rows of `rows` dimensions; None if it is not."""
-    if any(nest.reduction[:rows]) or nest.rank < rows:
-        return None
     columns = nest.reduction[rows:]
-    if any(columns) and not all(columns):
+    if any(nest.reduction[:rows]) or nest.rank < rows or (any(columns) and not all(columns)):
         return None
     combiners = combiners_of(nest, range(rows, nest.rank)) if any(columns) else {}
     if combiners is None:
@@ -159,12 +146,8 @@ def combiners_of(nest: Nest, reduced: Sequence[int]) -> dict[int, Combiner] | No
 
 
 def held_groups(nests: Sequence[RowNest], read: set[ir.Value], lanes: int) -> int:
-    """Groups of a row that a thread holds in registers: a power of two.
-
-    Args:
-        nests: what is done to the row.
-        read: buffers whose elements are read in memory.
-        lanes: elements of a group.
+    """Groups of so many elements of a row that a thread holds in registers, of buffers that are read in
+    memory: a power of two.
     """
     operands = [o for row in nests for o in row.nest.operands if o.buffer in read and not row.is_row(o)]
     words = [max(itemsize(o) // 4, 1) for o in {o.buffer: o for o in operands}.values()]
@@ -174,12 +157,8 @@ def held_groups(nests: Sequence[RowNest], read: set[ir.Value], lanes: int) -> in
 
 
 class RowKernel:
-    """Writes the kernel of a run of nests.
-
-    Args:
-        kernel: where to.
-        rows: dimensions of rows.
-        kept: buffers that are read elsewhere.
+    """Writes the kernel of a run of nests, on rows of some dimensions; `kept` are buffers that are read
+    elsewhere.
     """
 
     def __init__(self, kernel: Kernel, rows: int, kept: Sequence[ir.Value]) -> None:
@@ -219,18 +198,13 @@ class RowKernel:
                 share = Share(outer, lanes, behind, thread_id(), width, groups, exists, follow)
                 Row(share, reduction, self._kept, in_place=in_place).write(nests, extents)
 
-            known = build.constant_value(is_held)
-            if known is None:
+            if (known := build.constant_value(is_held)) is None:
                 either(is_held, [], lambda: each(groups), lambda: each(0))
             else:
                 each(groups if known else 0)
         # Elements without neighbours have an address each: such threads get the registers of more.
-        side_by_side = {o.buffer for o in wide}
-        apart = any(
-            o.buffer in read and o.buffer not in side_by_side and not row.is_row(o)
-            for row in nests
-            for o in row.nest.operands
-        )
+        alone = read - {o.buffer for o in wide}
+        apart = any(o.buffer in alone and not row.is_row(o) for row in nests for o in row.nest.operands)
         kernel.limit(_WIDTHS[-1] if apart else _RESIDENT, 1)
         return kernel.launch([grid], [width, height])
 
@@ -243,10 +217,8 @@ class Online:
     there is a larger one, the sum is multiplied by the exponential of the difference. Source: M. Milakov,
     N. Gimelshein, "Online normalizer calculation for softmax" (2018).
 
-    Attributes:
-        extreme, sum: the two nests.
-        term: what is added up, in the body of the sum.
-        element, same, most: the element, as an argument of both bodies, and the maximum in that of the sum.
+    `term` is what is added up, in the body of the sum; `element` and `same` are the element as an argument of
+    both bodies, `most` is the maximum in that of the sum.
     """
 
     extreme: RowNest
@@ -264,8 +236,7 @@ class Online:
         (place,) = row.combiners
         output = row.nest.outputs[place]
         (element,) = [x for x in row.nest.yields[place].owner.operands if x != output.argument]
-        read = next((o for o in row.nest.inputs if o.argument == element), None)
-        if read is None:
+        if (read := next((o for o in row.nest.inputs if o.argument == element), None)) is None:
             return None
         for other in later:
             if [how.name for how in other.combiners.values()] == ["arith.addf"]:
@@ -322,13 +293,8 @@ class Online:
 
 
 class Row:
-    """Writes what a run of nests does to one row.
-
-    Args:
-        share: of the thread.
-        reduction: of all threads of the row.
-        kept: buffers that are read elsewhere.
-        in_place: whether any of them are read, too.
+    """Writes what a run of nests does to one row: `kept` are buffers that are read elsewhere, `in_place` says
+    whether any of them are read here, too.
     """
 
     def __init__(
@@ -403,13 +369,12 @@ class Row:
         if buffer in self._values:
             value = self._values[buffer]
             return lambda group, lane: value
-        if buffer in self._elements:
-            element = self._elements[buffer][0]
-            if row.is_row(operand):
-                return lambda group, lane: element(self._zero(len(operand.axes) - row.rows), 0)
-            return element
-
-        return lambda group, lane: group.load(operand, lane)
+        if buffer not in self._elements:
+            return lambda group, lane: group.load(operand, lane)
+        element = self._elements[buffer][0]
+        if row.is_row(operand):
+            return lambda group, lane: element(self._zero(len(operand.axes) - row.rows), 0)
+        return element
 
     def _element(self, nest: Nest, place: int, readers: dict[ir.Value, Element]) -> Element:
         """The rule for the elements of an output, each of which is computed once a group."""
@@ -473,9 +438,8 @@ class Row:
         outer = self._share.outer
         for buffer, value in self._values.items():
             if buffer in self._kept:
-                active = self._share.active
-                assert active is not None
-                with when(thread_id().equals(0) & active):
+                assert self._share.active is not None
+                with when(thread_id().equals(0) & self._share.active):
                     operand = self._places[buffer]
                     zeros = [build.const_index(0)] * (len(operand.axes) - len(outer))
                     store(value, whole(buffer), [*outer, *zeros])
@@ -485,9 +449,9 @@ class Row:
 
 def longest_of(nests: Sequence[RowNest], extents: Sequence[Sequence[ir.Value]]) -> ir.Value:
     """The number of elements of the longest row, at least 1; a constant where all sizes are known."""
-    known = [row.static_columns for row in nests]
-    if all(number is not None for number in known):
-        return build.const_index(max([1, *(number for number in known if number is not None)]))
+    known = [number for row in nests if (number := row.static_columns) is not None]
+    if len(known) == len(nests):
+        return build.const_index(max([1, *known]))
     longest = build.const_index(1)
     for row, sizes in zip(nests, extents, strict=True):
         longest = larger(longest, product([sizes[axis] for axis in row.columns]))
@@ -509,11 +473,8 @@ def _is_held(
 
 
 def shape_of_blocks(longest: ir.Value, each: int) -> tuple[ir.Value, ir.Value]:
-    """Threads of a row, and rows of a block, for rows of at most so many elements.
-
-    Args:
-        longest: the number of elements.
-        each: elements that a thread holds; longer rows have all threads.
+    """Threads of a row, and rows of a block, for rows of at most so many elements, where a thread holds
+    `each`; longer rows have all threads.
     """
     known = build.constant_value(longest)
     width, height, least = build.const_index(1), build.const_index(_BLOCK), 0
@@ -531,8 +492,7 @@ def shape_of_blocks(longest: ir.Value, each: int) -> tuple[ir.Value, ir.Value]:
 
 def read_in_memory(nests: Sequence[RowNest]) -> set[ir.Value]:
     """The buffers that are read before any of the nests has written them."""
-    known: set[ir.Value] = set()
-    read: set[ir.Value] = set()
+    known, read = set[ir.Value](), set[ir.Value]()
     for row in nests:
         needed = {operand.buffer for operand in row.nest.needed(row.nest.yields)}
         needed |= {row.nest.outputs[place].buffer for place in row.combiners}

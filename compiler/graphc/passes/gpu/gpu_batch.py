@@ -1,15 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Loops over rows of a batch that have nothing to do with each other.
-
-The kernel of a loop over a batch: a block of threads runs all iterations for its rows.
-
-A few rows times a matrix, by one block of threads.
-"""
+"""Loops over rows of a batch that are independent: a block of threads runs all iterations for a few."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial, reduce
+from operator import add
 
 from graphc.ir import build
 from graphc.ir.build import dtype_of
@@ -24,16 +20,9 @@ from graphc.passes.buffer.kernel_pointers import kept_axes, view_operands
 from graphc.passes.gpu._host import HostLoop, replace_loops
 from graphc.passes.gpu._kernel import H200, Kernel, allocate, blocks_for
 from graphc.passes.gpu._nest import Nest, Operand, load, store, whole
-from graphc.passes.gpu._notation import (
-    WARP,
-    barrier,
-    block_dim,
-    block_id,
-    split,
-    thread_id,
-)
+from graphc.passes.gpu._notation import WARP, barrier, block_dim, block_id, split, thread_id
 from graphc.passes.gpu._product import DEPTH, KEPT, STREAMED, BlockProduct, Form, is_row_product, sides
-from graphc.passes.gpu.gpu_elementwise import NESTS, as_generic
+from graphc.passes.gpu.gpu_elementwise import all_generic
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
@@ -47,11 +36,8 @@ Place = tuple[ir.Value, int]
 
 @record()
 class Segment:
-    """Nests that a thread does one after the other for an element.
-
-    Attributes:
-        nests: the first one may be a reduction; the others are elementwise work on its result's elements.
-        start: what writes the elements that the first one adds to.
+    """Nests that a thread does one after the other for an element: the first one may be a reduction, of
+    elements that `start` has written; the others are elementwise work on its result's.
     """
 
     nests: list[Nest]
@@ -69,7 +55,7 @@ class BatchLoop(HostLoop):
     Attributes:
         segments: what an iteration does, in order; threads wait for each other after each.
         allocations: arrays that live for one iteration.
-        given: values carried into an iteration: the initial ones, or those that an iteration hands on.
+        given: of values carried into an iteration the initial ones, and those that an iteration hands on.
     """
 
     def __init__(self, op: ir.Operation) -> None:
@@ -77,6 +63,11 @@ class BatchLoop(HostLoop):
         self.segments: list[Segment] = []
         self.allocations = [inner for inner in self.body if inner.name == "memref.alloc"]
         self.given = dict(zip(self.carried, zip(self.initial, self.yields, strict=True), strict=True))
+
+    @property
+    def nests(self) -> list[Nest]:
+        """All of the segments."""
+        return [nest for segment in self.segments for nest in segment.all]
 
 
 def as_batch_loop(op: ir.Operation) -> BatchLoop | None:
@@ -94,8 +85,7 @@ def as_batch_loop(op: ir.Operation) -> BatchLoop | None:
         return None
     if any(_before(loop, size) is None for alloc in loop.allocations for size in alloc.operands):
         return None
-    nests = [nest for segment in loop.segments for nest in segment.all]
-    return loop if all(size_before(loop, nest.outputs[0].buffer, 0) for nest in nests) else None
+    return loop if all(size_before(loop, nest.outputs[0].buffer, 0) for nest in loop.nests) else None
 
 
 def _take(loop: BatchLoop, nest: Nest) -> bool:
@@ -107,14 +97,9 @@ def _take(loop: BatchLoop, nest: Nest) -> bool:
     if any(operand.axes != kept for operand in nest.outputs) or (reduced and len(nest.outputs) != 1):
         return False
     last = loop.segments[-1] if loop.segments else None
-    if reduced:
-        begun = Segment([nest])
-        buffer = nest.outputs[0].buffer
-        if last is not None and len(last.nests) == 1 and _is_start(last.nests[0], buffer):
-            loop.segments.pop()
-            begun.start = last.nests[0]
-        loop.segments.append(begun)
-    elif last is not None and _goes_on(last, nest):
+    if reduced and last and len(last.nests) == 1 and _is_start(last.nests[0], nest.outputs[0].buffer):
+        loop.segments[-1] = Segment([nest], last.nests[0])
+    elif not reduced and last and _goes_on(last, nest):
         last.nests.append(nest)
     else:
         loop.segments.append(Segment([nest]))
@@ -146,50 +131,34 @@ def _goes_on(segment: Segment, nest: Nest) -> bool:
 
 def _keeps_apart(loop: BatchLoop) -> bool:
     """True if memory that the loop writes is read and written at the rows of a block only."""
-    nests = [nest for segment in loop.segments for nest in segment.all]
     places: dict[ir.Value, int] = {}
-    for nest in nests:
-        for operand in nest.outputs:
-            found = _places(loop, operand.buffer, 0, set())
-            if found is None or any(places.setdefault(root, axis) != axis for root, axis in found):
-                return False
     # What is handed on may be any of the memory that the loop was given.
-    for argument, ends in loop.given.items():
-        found = _places(loop, argument, 0, set())
-        if found is None or any(_places(loop, end, 0, set()) is None for end in ends):
+    for buffer in [*(operand.buffer for nest in loop.nests for operand in nest.outputs), *loop.given]:
+        found = _places(loop, buffer, 0, set())
+        if found is None or any(places.setdefault(root, axis) != axis for root, axis in found):
             return False
-        if any(places.setdefault(root, axis) != axis for root, axis in found):
-            return False
-    if len({root_of(view) for view in places}) < len(places):
+    if any(_places(loop, end, 0, set()) is None for ends in loop.given.values() for end in ends):
         return False
-    return all(_reads_own(loop, nest, places) for nest in nests)
-
-
-def _reads_own(loop: BatchLoop, nest: Nest, places: dict[ir.Value, int]) -> bool:
-    """True if what a nest reads of written memory is of its own row."""
     written = {root_of(view) for view in places}
-    for operand in nest.inputs:
-        if not _memory(loop, operand.buffer, set()) & written:
-            continue
-        if operand.axes.count(0) != 1:
-            return False
-        found = _places(loop, operand.buffer, operand.axes.index(0), set())
-        if found is None or any(places.get(root) != axis for root, axis in found):
-            return False
-    for read in [op for outer in nest.body for op in [outer, *walk(outer)] if op.name == "memref.load"]:
-        buffer, *indices = read.operands
-        if not _memory(loop, buffer, set()) & written:
-            continue
-        rows = [axis for axis, index in enumerate(indices) if _is_row(index)]
-        found = _places(loop, buffer, rows[0], set()) if len(rows) == 1 else None
-        if found is None or any(places.get(root) != axis for root, axis in found):
-            return False
+    if len(written) < len(places):
+        return False
+    for buffer, rows in _reads(loop):
+        if _memory(loop, buffer, set()) & written:
+            found = _places(loop, buffer, rows[0], set()) if len(rows) == 1 else None
+            if found is None or any(places.get(root) != axis for root, axis in found):
+                return False
     return True
 
 
-def _is_row(index: ir.Value) -> bool:
-    op = definition(index, "linalg.index")
-    return op is not None and ir.IntegerAttr(op.attributes["dim"]).value == 0
+def _reads(loop: BatchLoop) -> Iterator[tuple[ir.Value, list[int]]]:
+    """Buffers that nests read, with the axes along which that is at their row."""
+    for nest in loop.nests:
+        for operand in nest.inputs:
+            yield operand.buffer, [place for place, axis in enumerate(operand.axes) if axis == 0]
+        for read in [op for outer in nest.body for op in [outer, *walk(outer)] if op.name == "memref.load"]:
+            made = [definition(index, "linalg.index") for index in read.operands[1:]]
+            dims = [None if op is None else ir.IntegerAttr(op.attributes["dim"]).value for op in made]
+            yield read.operands[0], [place for place, axis in enumerate(dims) if axis == 0]
 
 
 def _memory(loop: BatchLoop, buffer: ir.Value, seen: set[ir.Value]) -> set[ir.Value]:
@@ -207,8 +176,7 @@ def _places(loop: BatchLoop, buffer: ir.Value, axis: int, seen: set[ir.Value]) -
     What is made before the loop of other memory, and is no part of it, stands for that.
     """
     while (view := definition(buffer, *_VIEWS)) is not None:
-        inner = axis if view.name == "memref.cast" else _axis_before(view, axis)
-        if inner is None:
+        if (inner := axis if view.name == "memref.cast" else _axis_before(view, axis)) is None:
             return None
         buffer, axis = view.operands[0], inner
     if buffer not in loop.given:
@@ -218,8 +186,7 @@ def _places(loop: BatchLoop, buffer: ir.Value, axis: int, seen: set[ir.Value]) -
     seen.add(buffer)
     found: set[Place] = set()
     for end in loop.given[buffer]:
-        more = _places(loop, end, axis, seen)
-        if more is None:
+        if (more := _places(loop, end, axis, seen)) is None:
             return None
         found |= more
     return found
@@ -248,9 +215,8 @@ def _before(loop: BatchLoop, value: ir.Value) -> Code | None:
     if op.name == "memref.dim":
         axis = build.constant_value(op.operands[1])
         return None if axis is None else size_before(loop, op.operands[0], axis)
-    codes = [_before(loop, operand) for operand in op.operands]
-    known = [code for code in codes if code is not None]
-    if not op.name.startswith("arith.") or len(known) < len(codes):
+    known = [code for operand in op.operands if (code := _before(loop, operand)) is not None]
+    if not op.name.startswith("arith.") or len(known) < len(op.operands):
         return None
 
     def copy() -> ir.Value:
@@ -260,9 +226,7 @@ def _before(loop: BatchLoop, value: ir.Value) -> Code | None:
 
 
 def size_before(loop: BatchLoop, buffer: ir.Value, axis: int) -> Code | None:
-    """Code that computes a size of a buffer at the insertion point, before the loop; None if that cannot
-    be.
-    """
+    """Code that computes a size of a buffer before the loop; None if that cannot be."""
     found = _size(loop, buffer, axis)
     if isinstance(found, int):
         return partial(build.const_index, found)
@@ -302,21 +266,15 @@ def is_outside(loop: BatchLoop, buffer: ir.Value) -> bool:
 
 def _written(loop: BatchLoop) -> set[ir.Value]:
     """The memory that a loop writes."""
-    nests = [nest for segment in loop.segments for nest in segment.nests]
-    return {root for nest in nests for o in nest.outputs for root in _memory(loop, o.buffer, set())}
+    outputs = [o for segment in loop.segments for nest in segment.nests for o in nest.outputs]
+    return {root for o in outputs for root in _memory(loop, o.buffer, set())}
 
 
 _BLOCKS = (1 << 31) - 1
 
 
 class BatchKernel:
-    """Writes the kernel of a loop, which it takes the place of.
-
-    Args:
-        work: the loop, whose results nothing uses.
-        arrays: where results are to be, by their numbers.
-        form: of its products.
-    """
+    """Writes the kernel of a loop, whose results nothing uses: they go to arrays, by their numbers."""
 
     def __init__(self, work: BatchLoop, arrays: dict[int, ir.Value], form: Form) -> None:
         self._work, self._op, self._arrays, self._form = work, work.op, arrays, form
@@ -337,7 +295,7 @@ class BatchKernel:
             kept = {nest: products.keep(matrix) for nest, matrix in turned.items()}
             self._kernel.take(op)
             for number, array in self._arrays.items():
-                self._copy(op.results[number], array)
+                self._copy(whole(op.results[number]), whole(array))
         for segment in work.segments:
             first = segment.nests[0]
             with ir.InsertionPoint(segment.nests[-1].op), first.op.location:
@@ -346,9 +304,8 @@ class BatchKernel:
                 else:
                     self._elements(segment)
                 barrier()
-        for segment in work.segments:
-            for nest in segment.all:
-                nest.op.erase()
+        for nest in work.nests:
+            nest.op.erase()
         self._kernel.limit(self._form.threads)
         self._kernel.launch([grid], threads)
 
@@ -365,11 +322,8 @@ class BatchKernel:
             rows = larger(rows, _made(first))
             if all(others):
                 columns = larger(columns, product([_made(size) for size in others]))
-        warps = blocks_for(columns, WARP, self._form.columns // WARP)
-        return blocks_for(rows, self._form.rows, _BLOCKS), [
-            warps * WARP,
-            build.const_index(self._form.groups),
-        ]
+        warps, form = blocks_for(columns, WARP, self._form.columns // WARP), self._form
+        return blocks_for(rows, form.rows, _BLOCKS), [warps * WARP, build.const_index(form.groups)]
 
     def _turned(self, nest: Nest) -> Operand:
         """The matrix of a product, as a copy where neighbouring threads would not read neighbours."""
@@ -378,7 +332,7 @@ class BatchKernel:
             return matrix
         kind = ir.MemRefType(matrix.buffer.type)
         copy = allocate(build.dims(matrix.buffer)[::-1], kind.element_type)
-        make_nest([(matrix.buffer, [1, 0])], [(copy, [0, 1])], [False] * 2, lambda given: given[:1])
+        _copy(matrix.buffer, copy, [1, 0])
         return Operand(copy, [2, 1], matrix.argument)
 
     def _hoist(self, alloc: ir.Operation) -> None:
@@ -392,27 +346,24 @@ class BatchKernel:
         array = allocate(sizes, kind.element_type)
         if array.type != kind:
             array = build.create("memref.cast", [kind], [array]).result
-        for segment in self._work.segments:
-            for operand in [operand for nest in segment.all for operand in nest.operands]:
-                if operand.buffer == alloc.results[0]:
-                    operand.buffer = array
+        for operand in [operand for nest in self._work.nests for operand in nest.operands]:
+            if operand.buffer == alloc.results[0]:
+                operand.buffer = array
         alloc.results[0].replace_all_uses_with(array)
         alloc.erase()
         self._hoisted.add(array)
 
     # -- in the kernel -------------------------------------------------------------------------------------
 
-    def _copy(self, source: ir.Value, target: ir.Value) -> None:
+    def _copy(self, source: Operand, target: Operand) -> None:
         """The block's rows of an array."""
-        read, written = whole(source), whole(target)
-        self._each(build.dims(target), lambda indices: store(load(read, indices), written, indices))
+        self._each(build.dims(target.buffer), lambda at: store(load(source, at), target, at))
 
     def _each(self, sizes: list[ir.Value], work: Callable[[list[ir.Value]], None]) -> None:
         """Does something with each element of the block's rows of an array of some sizes."""
         columns = product(sizes[1:])
         width = block_dim()
-        thread = thread_id(1) * width
-        thread = thread + thread_id()
+        thread = thread_id(1) * width + thread_id()
         with span(columns * self._form.rows, start=thread, step=width * self._form.groups) as element:
             row = self._row + element // columns
             with when(row < sizes[0]):
@@ -424,7 +375,14 @@ class BatchKernel:
         """A product, and what is done with its elements."""
         nest = segment.nests[0]
         output = nest.outputs[0]
-        early = self._read_early(segment)
+        written = _written(self._work)
+        # What the work on its elements reads of arrays that the loop does not write.
+        early = [
+            operand
+            for other in segment.nests[1:]
+            for operand in other.needed(other.yields)
+            if not _memory(self._work, operand.buffer, set()) & written
+        ]
 
         def ahead(row: ir.Value, column: ir.Value) -> list[ir.Value]:
             before = self._before(segment, [row, column])
@@ -437,16 +395,6 @@ class BatchKernel:
 
         kinds = [operand.argument.type for operand in (output, *early)]
         products.write(nest, matrix, kept, self._row, finish, (kinds, ahead))
-
-    def _read_early(self, segment: Segment) -> list[Operand]:
-        """Reads, by the work on a product's elements, of arrays that the loop does not write."""
-        written = _written(self._work)
-        return [
-            operand
-            for nest in segment.nests[1:]
-            for operand in nest.needed(nest.yields)
-            if not _memory(self._work, operand.buffer, set()) & written
-        ]
 
     def _elements(self, segment: Segment) -> None:
         """Work on elements, with reductions that a thread does for itself."""
@@ -509,6 +457,12 @@ class BatchKernel:
         return all(use.owner.operation in inside or use.owner.name == "memref.dim" for use in buffer.uses)
 
 
+def _copy(source: ir.Value, target: ir.Value, axes: Sequence[int] | None = None) -> None:
+    """A nest that copies an array, whose axes may be in another order."""
+    own = range(ir.MemRefType(target.type).rank)
+    make_nest([(source, own if axes is None else axes)], [(target, own)], [False] * len(own), lambda x: x[:1])
+
+
 def products_of(work: BatchLoop) -> list[Nest]:
     """The products of rows with a matrix."""
     return [segment.nests[0] for segment in work.segments if is_row_product(segment.nests[0])]
@@ -520,14 +474,8 @@ def products_of(work: BatchLoop) -> list[Nest]:
 def replace_loop(work: BatchLoop) -> None:
     """Writes the loop as what takes the least time for its sizes, which are compared in the call."""
     op = work.op
-    arrays: dict[int, ir.Value] = {}
     with ir.InsertionPoint(op), op.location:
-        for number, (result, initial) in enumerate(zip(op.results, work.initial, strict=True)):
-            if next(iter(result.uses), None) is not None:
-                element = ir.MemRefType(result.type).element_type
-                arrays[number] = allocate(build.dims(initial), element)
-                cast = build.create("memref.cast", [result.type], [arrays[number]]).result
-                result.replace_all_uses_with(cast)
+        arrays = work.arrays(lambda number: build.dims(work.initial[number]))
 
         def kernel(form: Form) -> None:
             copy = as_batch_loop(op.clone())
@@ -538,10 +486,7 @@ def replace_loop(work: BatchLoop) -> None:
             copy = op.clone()
             _fix_places(copy)
             for number, array in arrays.items():
-                axes = list(range(ir.MemRefType(array.type).rank))
-                make_nest(
-                    [(copy.results[number], axes)], [(array, axes)], [False] * len(axes), lambda x: x[:1]
-                )
+                _copy(copy.results[number], array)
 
         _least(work, kernel, steps)
     op.erase()
@@ -562,7 +507,7 @@ def _fix_places(op: ir.Operation) -> None:
         with ir.InsertionPoint(op):
             array = allocate(list(map(_made, sizes)), ir.MemRefType(rows.buffer.type).element_type)
         with ir.InsertionPoint(nest.op):
-            make_nest([(rows.buffer, [0, 1])], [(array, [0, 1])], [False] * 2, lambda given: given[:1])
+            _copy(rows.buffer, array)
         nest.op.operands[[o is rows for o in nest.operands].index(True)] = array
 
 
@@ -582,17 +527,13 @@ def _least(work: BatchLoop, kernel: Callable[[Form], None], steps: Callable[[], 
     rows = _made(size_before(work, products[0].outputs[0].buffer, 0))
     matrices = [sides(nest)[1] for nest in products]
     sizes = [build.dims(matrix.buffer) for matrix in matrices]
-    elements = sizes[0][0] * sizes[0][1]
-    for one, two in sizes[1:]:
-        elements = elements + one * two
+    elements = reduce(add, [one * two for one, two in sizes])
     bytes_ = elements * int(dtype_of(products[0].outputs[0].argument.type).itemsize)
     streamed = parts_of(rows, STREAMED.rows * of.processors) * (bytes_ // of.read + of.step)
     launched = rows * elements // of.multiplied + (of.product * len(products) + of.others)
     kept = None
     if len(products) == 1 and isinstance(products[0].outputs[0].argument.type, ir.F32Type):
-        most = larger(*sizes[0])
-        least = smaller(*sizes[0])
-        fits = all_of([most <= DEPTH, least > 0])
+        fits = all_of([larger(*sizes[0]) <= DEPTH, smaller(*sizes[0]) > 0])
         kept = parts_of(rows, KEPT.rows * of.processors) * of.kept_step
         kept = build.select(fits, kept, launched + streamed)
 
@@ -632,12 +573,9 @@ class GpuBatch(Pass):
 
     def run(self, module: ir.Module) -> None:
         def replace(op: ir.Operation) -> bool:
-            for inner in [inner for inner in walk(op) if inner.name in NESTS]:
-                as_generic(inner)
-            work = as_batch_loop(op)
-            if work is None:
-                return False
-            replace_loop(work)
-            return True
+            all_generic(op)
+            if (work := as_batch_loop(op)) is not None:
+                replace_loop(work)
+            return work is not None
 
         self.count("kernels", replace_loops(module, replace))

@@ -572,11 +572,8 @@ class GpuFactor(Pass):
 
 
 class Alone:
-    """An operation without kernels, of which there is a function of the host.
-
-    Args:
-        op: the call of the function, marked with what it stands for. Its arrays lie side by side.
-        short: whether factors of float32 may be rounded to 10 bits.
+    """An operation without kernels: a call of a function of the host, marked with what it stands for, whose
+    arrays lie side by side. With `short`, factors of float32 may be rounded to 10 bits.
     """
 
     libraries: Sequence[str] = ("cusolver",)
@@ -613,12 +610,6 @@ class Alone:
         self.ask(made)
         return [build.create("memref.cast", [kind], [x]).result for x, kind in zip(made, kinds, strict=True)]
 
-    def require(self, infos: ir.Value) -> None:
-        """An error unless a library has found nothing wrong with the matrices."""
-        status, zero = as_index(self.batch.status(infos, 1)), build.const_index(0)
-        message = f"{self.name}: {NO_CONVERGENCE[1]}"
-        build.check(status.equals(zero), status, zero, message, NO_CONVERGENCE[0])
-
     def conditions(self) -> list[ir.Value]:
         """Flags: sizes are such that the library is faster."""
         raise NotImplementedError
@@ -642,7 +633,9 @@ class Eigenvalues(Alone):
         batch.ask("syevd", [work, results[0], infos], [int(has_vectors), 0, n, n])
         if has_vectors:
             batch.fill(results[1], [(work, (1, 0))], lambda given: given[0])
-        self.require(infos)
+        status, zero = as_index(batch.status(infos, 1)), build.const_index(0)
+        message = f"{self.name}: {NO_CONVERGENCE[1]}"
+        build.check(status.equals(zero), status, zero, message, NO_CONVERGENCE[0])
 
 
 class Convolution(Alone):
@@ -685,8 +678,7 @@ class Transform(Alone):
         batch, source, size = self.batch, self.operands[0], self.size
         kind, rows, n = self.name.removesuffix("_any"), size["b"], size["n"]
         if kind == "fft_columns":
-            inverse = self.attribute("inverse")
-            numbers: list[ir.Value | int] = [size["c"], n, 1, inverse]
+            numbers: list[ir.Value | int] = [size["c"], n, 1, self.attribute("inverse")]
             batch.ask("fft", [source, results[0]], numbers, batch.count * rows)
         elif kind == "fft":
             batch.ask("fft", [source, results[0]], [rows, n, 0, self.attribute("inverse")])

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Reductions of everything, or over rows, in two steps: blocks reduce parts, another nest combines these."""
+"""Reductions of everything, or over rows, in two steps: blocks reduce parts, another nest combines these; and
+positions of extremes, which are reductions.
+"""
 
 from __future__ import annotations
 
@@ -7,29 +9,32 @@ import itertools
 import math
 from collections.abc import Sequence
 from functools import reduce
+from operator import mul
 from typing import TypeAlias
 
 from graphc.ir import build
 from graphc.ir.lifetimes import root_of
-from graphc.ir.value import larger, parts_of, smaller
+from graphc.ir.value import converted, larger, literal, parts_of, smaller
 from graphc.ir.walk import definition, functions, walk
 from graphc.lowering.calls import product
 from graphc.lowering.carried import carry, either, span, when
-from graphc.lowering.partial_reductions import Combiner
+from graphc.lowering.partial_reductions import Combiner, is_in_loop, position
 from graphc.lowering.partial_reductions import nest as make_nest
 from graphc.passes import Pass
+from graphc.passes.gpu import _notation as of
+from graphc.passes.gpu._host import LibraryCall, calls_of
 from graphc.passes.gpu._kernel import GRID_ROWS, H200, Kernel, allocate
-from graphc.passes.gpu._nest import Nest, Operand, are_aligned, behind_vector, lanes_of, load, wide_operands
-from graphc.passes.gpu._notation import (
-    WARP,
-    barrier,
-    block_id,
-    global_position,
-    grid_dim,
-    on_first_thread,
-    split,
-    thread_id,
+from graphc.passes.gpu._nest import (
+    Nest,
+    Operand,
+    are_aligned,
+    behind_vector,
+    exact,
+    lanes_of,
+    load,
+    wide_operands,
 )
+from graphc.passes.gpu._notation import WARP, block_id, grid_dim, thread_id
 from graphc.passes.gpu._reduce import (
     FIRST,
     BlockReduction,
@@ -41,10 +46,11 @@ from graphc.passes.gpu._reduce import (
     at_once,
     cost,
     each_of,
+    first,
     rows_follow,
     strided,
 )
-from graphc.passes.gpu._rows import FEW, combiners_of
+from graphc.passes.gpu._rows import FEW, RowKernel, as_rows, combiners_of
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
@@ -55,11 +61,8 @@ _RESIDENT = 1024
 
 
 class Parts:
-    """A nest of reductions, whose blocks write what their part comes to.
-
-    Args:
-        nest: with one combiner for each output that is reduced.
-        combiners: by position of the output.
+    """A nest of reductions, whose blocks write what their part comes to, with a combiner for each output that
+    is reduced, by its position.
     """
 
     # Whether a block combines the parts; else a thread for each column goes through them.
@@ -84,10 +87,8 @@ class Parts:
 
     def neutral(self) -> list[ir.Value]:
         """Initial accumulators of a thread."""
-        return [
-            how.constant(operand.argument.type)
-            for how, operand in zip(self.combiners.values(), self.accumulators, strict=True)
-        ]
+        pairs = zip(self.combiners.values(), self.arguments(), strict=True)
+        return [how.constant(argument.type) for how, argument in pairs]
 
     def buffers(self, kernel: Kernel, sizes: Sequence[ir.Value]) -> list[ir.Value]:
         """New arrays for the parts, one for each accumulator."""
@@ -95,10 +96,7 @@ class Parts:
             return [allocate(sizes, ir.MemRefType(o.buffer.type).element_type) for o in self.accumulators]
 
     def combine(self, anchor: ir.Operation, buffers: Sequence[ir.Value]) -> ir.Operation:
-        """A nest that reduces the arrays of parts along their last axis into the accumulators.
-
-        The other axes are the dimensions that were not reduced.
-        """
+        """A nest that reduces the arrays of parts along their last axis into the accumulators."""
         marks: dict[str, ir.Attribute] = {}
         if self.by_rows:
             known = self.nest.op.attributes
@@ -112,27 +110,18 @@ class Parts:
             for o in self.accumulators
         ]
 
-        def body(given: list[ir.Value]) -> list[ir.Value]:
-            return self.merge(given[count:], given[:count])
-
         inputs = [(buffer, range(rank)) for buffer in buffers]
         with ir.InsertionPoint(anchor), anchor.location:
-            return make_nest(inputs, outputs, [*[False] * len(kept), True], body, **marks)
+            reduced = [*[False] * len(kept), True]
+            return make_nest(inputs, outputs, reduced, lambda x: self.merge(x[count:], x[:count]), **marks)
 
 
 def reduce_in_parts(parts: Parts, *, threads: int, blocks: int) -> ir.Operation:
-    """Replaces a nest, whose reduced dimensions come last, by a kernel and a nest that combines its parts.
+    """Replaces a nest, whose reduced dimensions come last, by a kernel and a nest that combines its parts,
+    which is returned.
 
-    A row, or all there is, has as many blocks as its size asks for. Blocks are far apart in no row: threads
-    that are neighbours have neighbouring elements.
-
-    Args:
-        parts: the nest.
-        threads: of a block.
-        blocks: the most of a row.
-
-    Returns:
-        the nest that combines.
+    A row, or all there is, has as many blocks as its size asks for, up to some. Blocks are far apart in no
+    row: threads that are neighbours have neighbouring elements.
     """
     nest = parts.nest
     kernel = Kernel(nest.op, "whole")
@@ -153,10 +142,10 @@ def reduce_in_parts(parts: Parts, *, threads: int, blocks: int) -> ir.Operation:
     with kernel.body():
         behind = behind_vector(wide, lanes) if lanes > 1 else None
         reduction = BlockReduction(kernel)
-        first, stride = global_position()
+        start, stride = of.global_position()
 
         def line(indices: list[ir.Value], row: ir.Value | None = None) -> None:
-            share = Share(indices, lanes, behind, first, stride, row=row)
+            share = Share(indices, lanes, behind, start, stride, row=row)
             values = Columns(share, columns).fold(
                 parts.neutral(),
                 elements(parts),
@@ -164,14 +153,13 @@ def reduce_in_parts(parts: Parts, *, threads: int, blocks: int) -> ir.Operation:
                 1 if parts.others else at_once(cost(nest), lanes),
             )
             totals = reduction.together(values, parts.merge, parts.neutral())
-            with on_first_thread():
+            with of.on_first_thread():
                 for total, buffer in zip(totals, buffers, strict=True):
                     buffer[*indices, block_id()] = total
 
         if rows:
-            start, step = block_id(1), grid_dim(1)
-            with span(product(outer), start=start, step=step) as number:
-                line(split(number, outer), number if rows_follow(wide, rows) else None)
+            with span(product(outer), block_id(1), grid_dim(1)) as number:
+                line(of.split(number, outer), number if rows_follow(wide, rows) else None)
         else:
             line([])
     kernel.limit(threads, _RESIDENT // threads)
@@ -231,18 +219,14 @@ def in_parts(nest: Nest) -> Parts | None:
 def _keeps_apart(nest: Nest, others: list[Operand]) -> bool:
     """True if nothing that is written element by element is read at another place or under another name."""
     whole = list(range(nest.rank))
-    if any(operand.axes != whole for operand in others):
-        return False
     written = {root_of(operand.buffer): operand for operand in nest.outputs}
-    if len(written) < len(nest.outputs):
+    if any(o.axes != whole for o in others) or len(written) < len(nest.outputs):
         return False
-    if any(root_of(buffer) in written for buffer in nest.gathered):
-        return False
-    for operand in nest.inputs:
-        same = written.get(root_of(operand.buffer))
-        if same is not None and (same.buffer != operand.buffer or same.axes != operand.axes):
-            return False
-    return True
+    pairs = [(operand, written.get(root_of(operand.buffer))) for operand in nest.inputs]
+    return not any(root_of(buffer) in written for buffer in nest.gathered) and all(
+        same is None or (same.buffer == operand.buffer and same.axes == operand.axes)
+        for operand, same in pairs
+    )
 
 
 # -- over rows --------------------------------------------------------------------------------------------
@@ -282,7 +266,7 @@ class _Kernel:
             across = parts_of(groups, width)
             images = [smaller(sizes[axis], GRID_ROWS) for axis in batch]
             # Blocks beside this column's.
-            others = reduce(lambda a, b: a * b, images, across)
+            others = reduce(mul, images, across)
             count = larger(smaller(parts_of(sizes[rows], height * _ROWS_EACH), self._share(others)), 1)
             grid, threads = [across, count, *images], [width, height]
             self._groups, self._width, self._height = groups, width, height
@@ -318,16 +302,16 @@ class _Kernel:
         values = self._stripe(batch, first + tx, columns, row, stride, stop)
         count = len(parts.accumulators)
         for lane in range(lanes):
-            place = self._place(ty * width + tx, lane)
+            place = (ty * width + tx) * lanes + lane
             for value, buffer in zip(values[lane * count :], self._shared, strict=False):
                 buffer[place] = value
-        barrier()
+        of.barrier()
         with when(ty.equals(0)):
             for lane, column in enumerate(columns):
                 with when(column < self._sizes[-1]):
                     self._combine(tx, lane, batch, column, part)
         if batch:
-            barrier()
+            of.barrier()
 
     def _stripe(
         self,
@@ -341,12 +325,8 @@ class _Kernel:
         """The accumulators of a thread for each of its columns."""
         parts, sizes, element = self._parts, self._sizes, elements(self._parts)
         count = len(parts.accumulators)
-
         # Threads without columns read the last ones.
-        def last(size: ir.Value, number: ir.Value) -> ir.Value:
-            return smaller(number, size - 1)
-
-        inside = [last(sizes[-1], column) for column in columns]
+        inside = [smaller(column, sizes[-1] - 1) for column in columns]
         neutral = [value for column in inside for value in parts.start([*batch, row, column])]
 
         def apart(number: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
@@ -358,12 +338,11 @@ class _Kernel:
 
         if self._aligned is None:
             return strided(stop, neutral, apart, row, stride, self._at_once)
-        known = last(self._groups, group)
+        known = smaller(group, self._groups - 1)
 
         def together(number: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
-            return Group([*batch, number], sizes[-1:], known * self._lanes, self._lanes).fold(
-                element, carried
-            )
+            place = known * self._lanes
+            return Group([*batch, number], sizes[-1:], place, self._lanes).fold(element, carried)
 
         return either(
             self._aligned,
@@ -400,17 +379,13 @@ class _Kernel:
             found = build.select(groups > least, width, found)
         return found, build.const_index(self._threads) // found
 
-    def _place(self, thread: ir.Value, lane: int) -> ir.Value:
-        """Position of the stripe of a thread's column."""
-        return thread * self._lanes + lane
-
     def _combine(
         self, tx: ir.Value, lane: int, batch: list[ir.Value], column: ir.Value, part: ir.Value
     ) -> None:
         """Combines the stripes of a column, in order, and writes its part."""
 
         def body(row: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
-            place = self._place(row * self._width + tx, lane)
+            place = (row * self._width + tx) * self._lanes + lane
             return self._parts.merge(carried, [buffer[place] for buffer in self._shared])
 
         totals = carry(self._height, self._parts.start([*batch, part, column]), body)
@@ -419,11 +394,8 @@ class _Kernel:
 
 
 class _Positions(Parts):
-    """The reduction of a nest that finds extremes and where they are: the first one wins, as does NaN.
-
-    Args:
-        nest: yields `select(wins, value, accumulator)` and the same of the position and its accumulator.
-        pairs: for each extreme, its output, its element, and those of its position.
+    """The reduction of a nest that finds extremes and where they are: the first one wins, as does NaN. It
+    yields `select(wins, value, accumulator)` and the same of the position and its accumulator.
     """
 
     by_rows = False
@@ -479,7 +451,7 @@ def _says(place: ir.Operation, value: ir.Value, old: ir.Value) -> bool:
         chosen = list(made.operands)
         return bool(chosen[0] == wins and chosen[2] == old) and _is_extreme(wins, chosen[1:])
     predicate, compare = _EXTREMES.get(made.name), definition(wins, "arith.cmpi")
-    if predicate is None or compare is None or build.predicate_of(compare) != predicate:
+    if compare is None or build.predicate_of(compare) != predicate:
         return False
     return list(compare.operands) == list(made.operands) and bool(made.operands[1] == old)
 
@@ -593,9 +565,8 @@ class GpuParts(Pass):
         return parts is not None
 
     def _is_small(self, nest: Nest) -> bool:
-        sizes = [nest.static_extent(axis) for axis in range(nest.rank)]
-        known = [size for size in sizes if size is not None]
-        return len(known) == len(sizes) and math.prod(known) <= _SMALL
+        known = [size for axis in range(nest.rank) if (size := nest.static_extent(axis)) is not None]
+        return len(known) == nest.rank and math.prod(known) <= _SMALL
 
     def _columns(self, nest: Nest) -> bool:
         parts = (in_parts(nest) or _positions(nest)) if is_columns(nest) else None
@@ -603,3 +574,72 @@ class GpuParts(Pass):
             return False
         _Kernel(parts, self.threads, self.columns).lower()
         return True
+
+
+# -- positions of extremes of rows --------------------------------------------------------------------------
+
+
+@record()
+class GpuExtreme(Pass):
+    """Makes nests of each call that finds the first largest, or smallest, element of rows.
+
+    One reduces rows to the element and its position; NaN, which wins, comes last in order. It is marked with
+    what decides between two elements, so that passes for reductions can have rows in parts, and fuse it with
+    what is done to rows before and after. Another one writes the position. Complex numbers are left to
+    others.
+    """
+
+    stage = "buffer"
+
+    def run(self, module: ir.Module) -> None:
+        for call in calls_of(module, ("arg_extreme",)):
+            kind = call.dtypes[0].kind
+            if kind == "c":
+                continue
+            sign = "u" if kind in "ub" else ""
+            name = f"{sign}{'lt' if call.attribute('smallest') else 'gt'}"
+            with ir.InsertionPoint(call.op), call.op.location:
+                _lower_extreme(call, name)
+            call.erase()
+            self.count("calls")
+
+
+def _lower_extreme(call: LibraryCall, name: str) -> None:
+    """The nests, and whether there is an element at all."""
+    source, result = map(exact, call.buffers[:2])
+    *sizes, n = build.dims(source)
+    word, rows = ir.IntegerType.get_signless(64), len(sizes)
+    how = first(name, source.type.element_type)
+    found = [allocate(sizes, kind) for kind in (source.type.element_type, word)]
+    targets = [(buffer, range(rows)) for buffer in found]
+    mark = {FIRST: ir.StringAttr.get(name)}
+
+    def take(given: list[ir.Value]) -> list[ir.Value]:
+        value, *before = given
+        place = converted(position(rows), word)
+        wins = how[0].wins(value, before[0])
+        return [build.select(wins, *pair) for pair in zip((value, place), before, strict=True)]
+
+    def place(given: list[ir.Value]) -> list[ir.Value]:
+        # Where nothing has won, all elements are equal.
+        return [build.select(given[0].equals(-1), literal(0, word), given[0])]
+
+    nests = [
+        *(_fill(target, one) for target, one in zip(targets, how, strict=True)),
+        make_nest([(source, range(rows + 1))], targets, [*[False] * rows, True], take, **mark),
+        make_nest([targets[1]], [(result, range(rows))], [False] * rows, place),
+    ]
+    if is_in_loop(call.op):
+        # Passes for rows are for what is in no loop, in whose steps nothing is allocated.
+        known = [row for row in (as_rows(Nest(op), rows) for op in nests) if row is not None]
+        RowKernel(Kernel(nests[-1], "rows"), rows, [result]).write(known)
+        for op in nests:
+            op.erase()
+    status = converted(n.equals(0), word)
+    call.op.results[0].replace_all_uses_with(status)
+
+
+def _fill(target: tuple[ir.Value, range], how: Combiner) -> ir.Operation:
+    """A nest that writes what changes nothing."""
+    value = how.constant(target[0].type.element_type)
+    return make_nest([], [target], [False] * len(target[1]), lambda _: [value])

@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Placement of operations on the host and on the device.
-
-Which operations of a graph have no kernel, and why.
-
-Which of two sides operations go to, so that few values have to be moved between them.
+"""Placement of operations on the host and on the device: what has no kernel, and why, and what goes with it,
+so that few values are moved; and products of halves, which kernels have and CPUs do not.
 """
 
 from __future__ import annotations
@@ -18,8 +15,11 @@ from graphc.ir import build, plain
 from graphc.ir.build import dtype_of
 from graphc.ir.constants import CONSTANTS
 from graphc.ir.diagnostics import node_of
+from graphc.ir.kinds import PRODUCTS, flags_of, matrix_product
+from graphc.ir.rewrite import Rewriter, tensor_type
 from graphc.ir.traits import EXPENSIVE, SEQUENTIAL
 from graphc.ir.value import converted
+from graphc.ir.views import MOVES_AXES, REPEATS, order_of, transposed_order
 from graphc.ir.walk import copy_with, definition, functions, inputs_of, named_attributes, symbol_of, walk
 from graphc.lowering.device_code.draws import have_kernel
 from graphc.lowering.random import LIBRARY, OPERATION
@@ -39,7 +39,7 @@ _SCALAR = ("arith.", "tensor.dim", "tensor.from_elements", *CONSTANTS)
 def outline(
     main: ir.Operation, operations: Sequence[ir.Operation], name: str, reasons: Sequence[str]
 ) -> None:
-    """Replaces operations by a call, in the place of the first one.
+    """Replaces operations of a function by a call of a new one, in the place of the first one.
 
     Args:
         main: the function around them.
@@ -49,7 +49,9 @@ def outline(
         reasons: why each has no kernel; empty for those that have one.
     """
     body = _Body(operations)
-    wanted = [r for op in operations for r in op.results if _is_used_outside(r, body)]
+    inside = {inner for op in operations for inner in [op, *walk(op)]}
+    results = [result for op in operations for result in op.results]
+    wanted = [r for r in results if any(use.owner.operation not in inside for use in r.uses)]
     arguments = list(body.arguments)
 
     def copies(given: list[ir.Value]) -> list[ir.Value]:
@@ -65,13 +67,8 @@ def outline(
 
 
 def outline_alone(main: ir.Operation, op: ir.Operation, name: str, reason: str) -> None:
-    """Replaces an operation that a library may compute by a call, which is marked with what it stands for.
-
-    Args:
-        main: the function around it.
-        op: the operation, whose operands are the arguments.
-        name: of the new function.
-        reason: why it has no kernel.
+    """Replaces an operation that a library may compute, and that has no kernel for a reason, by a call of a
+    new function, which is marked with what it stands for.
     """
     operands, table = list(op.operands), _table_of(op)
     if table is not None:
@@ -102,14 +99,9 @@ def _called(
     work: Sequence[tuple[ir.Operation, str]],
     body: Callable[[list[ir.Value]], list[ir.Value]],
 ) -> ir.Operation:
-    """A call of a new function of the host, instead of some results.
+    """A call of a new function of the host with some arguments, instead of some results, before an operation.
 
     Args:
-        main: the function around it.
-        where: the operation that it stands before.
-        name: of the new function.
-        arguments: of the call.
-        results: for which those of the call are used.
         work: operations without a kernel, and why.
         body: makes the function's results of its arguments.
     """
@@ -159,21 +151,17 @@ def _table(op: ir.Operation, table: ir.Operation, arguments: Sequence[ir.Value])
 
 
 class _Body:
-    """Body of a function of the host: operations, and the numbers and constants that they need.
-
-    Attributes:
-        operations: all of it, in order.
-        arguments: values from outside.
+    """Body of a function of the host: all its operations in order, with the numbers and constants that they
+    need; arguments are values from outside.
     """
 
     def __init__(self, operations: Sequence[ir.Operation]) -> None:
         self.own = set(operations)
         self.arguments: dict[ir.Value, None] = {}
         self.operations: dict[ir.Operation, None] = {}
-        for op in operations:
-            for value in inputs_of(op):
-                if isinstance(value.type, ir.RankedTensorType):
-                    self._need(value)
+        for value in [value for op in operations for value in inputs_of(op)]:
+            if isinstance(value.type, ir.RankedTensorType):
+                self._need(value)
         for op in operations:
             for value in inputs_of(op):
                 self._need(value)
@@ -203,14 +191,10 @@ class _Body:
         return all(other is not None and self._is_computed(other) for other in others)
 
 
-def _is_used_outside(value: ir.Value, body: _Body) -> bool:
-    inside = {inner for op in body.own for inner in [op, *walk(op)]}
-    return any(use.owner.operation not in inside for use in value.uses)
-
-
 # What moving a value costs, where placing an operation on the second side costs 1.
 _MOVE = 1_000_000
 _ALWAYS = 1 << 60
+_FIRST, _SECOND = "first", "second"
 
 _Node: TypeAlias = Hashable
 _N = TypeVar("_N", bound=Hashable)
@@ -234,66 +218,54 @@ def second_side(
     Source: L. R. Ford and D. R. Fulkerson, "Maximal flow through a network", 1956; augmenting paths of least
     length as in J. Edmonds and R. M. Karp, 1972.
     """
-    network = _Network()
+    # Capacities that are left, by where from and where to.
+    left: defaultdict[_Node, dict[_Node, int]] = defaultdict(dict)
+
+    def add(a: _Node, b: _Node, capacity: int) -> None:
+        left[a][b] = left[a].get(b, 0) + capacity
+        left[b].setdefault(a, 0)
+
+    def reached(start: _Node, capacity: Callable[[_Node, _Node], int]) -> dict[_Node, _Node]:
+        """Nodes on shortest ways from one over edges with some capacity; and from where each is reached."""
+        came, ahead = {start: start}, deque([start])
+        while ahead:
+            node = ahead.popleft()
+            for other in left[node]:
+                if other not in came and capacity(node, other):
+                    came[other] = node
+                    ahead.append(other)
+        return came
+
     nodes: dict[_N, None] = dict.fromkeys(fixed)
     for number, (producer, users) in enumerate(values):
         others = list(dict.fromkeys(users))
         nodes.update(dict.fromkeys([producer, *others]))
-        network.add(producer, ("to", number), _MOVE)
-        network.add(("from", number), producer, _MOVE)
+        add(producer, ("to", number), _MOVE)
+        add(("from", number), producer, _MOVE)
         for user in others:
-            network.add(("to", number), user, _ALWAYS)
-            network.add(user, ("from", number), _ALWAYS)
+            add(("to", number), user, _ALWAYS)
+            add(user, ("from", number), _ALWAYS)
     for a, b in ties:
         nodes.update(dict.fromkeys([a, b]))
-        network.add(a, b, _ALWAYS)
-        network.add(b, a, _ALWAYS)
-    for node in nodes:
-        place = fixed.get(node)
-        start, end = (node, _SECOND) if place else (_FIRST, node)
-        network.add(start, end, 1 if place is None else _ALWAYS)
-    cut = network.cut()
+        add(a, b, _ALWAYS)
+        add(b, a, _ALWAYS)
+    for chosen in nodes:
+        place = fixed.get(chosen)
+        start, end = (chosen, _SECOND) if place else (_FIRST, chosen)
+        add(start, end, 1 if place is None else _ALWAYS)
+    while _SECOND in (came := reached(_FIRST, lambda a, b: left[a][b])):
+        # As much flows as a shortest way takes.
+        way: list[_Node] = [_SECOND]
+        while way[-1] != _FIRST:
+            way.append(came[way[-1]])
+        steps = list(zip(way[1:], way[:-1], strict=True))
+        amount = min(left[a][b] for a, b in steps)
+        for one, other in steps:
+            add(one, other, -amount)
+            add(other, one, amount)
+    # What still leads to the second side when nothing more flows there.
+    cut = reached(_SECOND, lambda a, b: left[b][a])
     return {node for node in nodes if node in cut}
-
-
-_FIRST, _SECOND = "first", "second"
-
-
-class _Network:
-    """Capacities that are left, by where from and where to."""
-
-    def __init__(self) -> None:
-        self._left: defaultdict[_Node, dict[_Node, int]] = defaultdict(dict)
-
-    def add(self, a: _Node, b: _Node, capacity: int) -> None:
-        """Adds to the capacity of an edge."""
-        self._left[a][b] = self._left[a].get(b, 0) + capacity
-        self._left[b].setdefault(a, 0)
-
-    def cut(self) -> set[_Node]:
-        """The nodes that still lead to the second side when nothing more flows there."""
-        while _SECOND in (came := self._reached(_FIRST, lambda a, b: self._left[a][b])):
-            # As much flows as a shortest way takes.
-            way: list[_Node] = [_SECOND]
-            while way[-1] != _FIRST:
-                way.append(came[way[-1]])
-            steps = list(zip(way[1:], way[:-1], strict=True))
-            amount = min(self._left[a][b] for a, b in steps)
-            for a, b in steps:
-                self.add(a, b, -amount)
-                self.add(b, a, amount)
-        return set(self._reached(_SECOND, lambda a, b: self._left[b][a]))
-
-    def _reached(self, start: _Node, capacity: Callable[[_Node, _Node], int]) -> dict[_Node, _Node]:
-        """Nodes on shortest ways from one over edges with some capacity; and from where each is reached."""
-        came, left = {start: start}, deque([start])
-        while left:
-            node = left.popleft()
-            for other in self._left[node]:
-                if other not in came and capacity(node, other):
-                    came[other] = node
-                    left.append(other)
-        return came
 
 
 # Functions that SciPy's code computes on CPUs, in C or C++, for which there is none of our own.
@@ -324,18 +296,15 @@ _TABLE = "graphc.fft_table"
 
 def is_for_library(op: ir.Operation) -> bool:
     """True if a library may compute an operation, of the dtype that it has."""
-    if op.name.removeprefix("graphc.") in TRANSFORMS:
-        return True
-    if op.name.removeprefix("graphc.") not in BY_LIBRARY:
-        return False
+    name = op.name.removeprefix("graphc.")
+    if name in TRANSFORMS or name not in BY_LIBRARY:
+        return name in TRANSFORMS
     dtype = dtype_of(ir.RankedTensorType(op.operands[0].type).element_type)
     return dtype.kind == "f" and dtype.itemsize >= 4
 
 
 def reason(op: ir.Operation) -> str:
-    """Reason for which an operation of the graph stage, or its contents, has no kernel; empty if it has
-    one.
-    """
+    """Reason for which an operation of the graph stage, or its contents, has no kernel; else empty."""
     for inner in [op, *walk(op)]:
         name = inner.name.removeprefix("graphc.")
         if name in SCIPY:
@@ -490,3 +459,63 @@ def _stages(operations: list[ir.Operation], host: set[ir.Operation]) -> dict[ir.
             after = stage
         stages[op] = stage
     return stages
+
+
+# -- products of halves -------------------------------------------------------------------------------------
+
+
+class GpuHalfProducts(Pass):
+    """Makes `matmul(cast(a), cast(b))` of halves with sums in float32 one product, which tensor cores do.
+
+    Products of halves are exact in float32. On CPUs both sides are converted to float32 first; on a device
+    that would take more memory than the product, and its units for halves would have nothing to do. A side
+    that is the transpose of an array becomes a flag of the product.
+    """
+
+    stage = "graph"
+
+    def run(self, module: ir.Module) -> None:
+        for function in functions(module):
+            rewriter = Rewriter(function, {name: [_of_halves] for name in PRODUCTS})
+            rewriter.run()
+            self.count("products", sum(rewriter.counts.values()))
+
+
+def _of_halves(rewriter: Rewriter, op: ir.Operation) -> ir.Value | None:
+    if not all(_is_of_halves(rewriter, value) for value in op.operands):
+        return None
+    (a, across_a), (b, across_b) = (_side(rewriter, _halves(rewriter, value)) for value in op.operands)
+    transpose_a, transpose_b = flags_of(op)
+    flags = transpose_a ^ across_a, transpose_b ^ across_b
+    return matrix_product(a, b, flags, op.results[0].type, rewriter.create)
+
+
+def _is_of_halves(rewriter: Rewriter, value: ir.Value) -> bool:
+    """True if a matrix of float32 is made of halves."""
+    op = rewriter.defs.get(value)
+    if op is not None and op.name == "graphc.cast":
+        return [str(x.type.element_type) for x in (op.operands[0], value)] == ["f16", "f32"]
+    if op is None or not (op.name in MOVES_AXES or op.name in REPEATS):
+        return False
+    return _is_of_halves(rewriter, op.operands[0])
+
+
+def _halves(rewriter: Rewriter, value: ir.Value) -> ir.Value:
+    """These halves, moved as the matrix is."""
+    op = rewriter.defs[value]
+    if op.name == "graphc.cast":
+        return op.operands[0]
+    source = _halves(rewriter, op.operands[0])
+    kind = tensor_type(list(value.type.shape), source.type.element_type)
+    return rewriter.create(op.name, [source, *list(op.operands)[1:]], kind, **named_attributes(op))
+
+
+def _side(rewriter: Rewriter, halves: ir.Value) -> tuple[ir.Value, bool]:
+    """The array that halves are the transpose of, or they themselves, and which of the two."""
+    moved = rewriter.defs.get(halves)
+    rank = len(halves.type.shape)
+    if moved is not None and order_of(moved) == transposed_order(rank):
+        inner = moved.operands[0]
+        if len(inner.type.shape) == rank:
+            return inner, True
+    return halves, False

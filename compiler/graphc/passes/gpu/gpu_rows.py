@@ -101,11 +101,6 @@ class _Run:
         """Outputs, in order: code does not depend on where values lie in memory."""
         return list(dict.fromkeys(operand.buffer for row in self.nests for operand in row.nest.outputs))
 
-    @property
-    def is_useful(self) -> bool:
-        """True if anything is reduced."""
-        return any(row.combiners for row in self.nests)
-
     def take(self, op: ir.Operation) -> bool:
         """Adds a nest, if it belongs to the run.
 
@@ -135,8 +130,7 @@ class _Run:
     def _learn(self, keys: Keys) -> None:
         """Adds what the number of rows is equal to, and fills that this says the rows of."""
         self._keys |= keys
-        known = [op for op, others in self.unknown.items() if others & self._keys]
-        for op in known:
+        for op in [op for op, others in self.unknown.items() if others & self._keys]:
             self._learn(self.unknown.pop(op, set()))
 
     def _is_safe(self, row: RowNest) -> bool:
@@ -144,20 +138,18 @@ class _Run:
         element.
         """
         outputs = {operand.buffer for operand in row.nest.outputs}
-        for operand in row.nest.operands:
-            if operand.buffer in self._written | outputs and not row.is_own(operand):
-                return False
-        gathered = [x for nest in [*(r.nest for r in self.nests), row.nest] for x in nest.gathered]
-        written = {root_of(buffer) for buffer in self._written | outputs}
-        if any(root_of(buffer) in written for buffer in gathered):
+        written, all_nests = self._written | outputs, [*self.nests, row]
+        if any(o.buffer in written and not row.is_own(o) for o in row.nest.operands):
             return False
-        for before in self.nests:
-            if any(o.buffer in outputs and not before.is_own(o) for o in before.nest.operands):
-                return False
-        roots: dict[ir.Value, ir.Value] = {}
+        if any(o.buffer in outputs and not r.is_own(o) for r in self.nests for o in r.nest.operands):
+            return False
+        roots = {root_of(buffer) for buffer in written}
+        if any(root_of(buffer) in roots for r in all_nests for buffer in r.nest.gathered):
+            return False
+        names: dict[ir.Value, ir.Value] = {}
         for buffer in [*self._touched, *(operand.buffer for operand in row.nest.operands)]:
-            same = roots.setdefault(root_of(buffer), buffer)
-            if same != buffer and ({same, buffer} & (self._written | outputs)):
+            same = names.setdefault(root_of(buffer), buffer)
+            if same != buffer and {same, buffer} & written:
                 return False
         return True
 
@@ -184,10 +176,8 @@ class _Run:
         return not read & arrays or len(arrays) == 1
 
     def lower(self, options: GpuRows) -> ir.Operation:
-        """Replaces the nests by kernels, where the last one stands.
-
-        Returns:
-            what stands there now: a launch, or a choice between that and several blocks for a row.
+        """Replaces the nests by kernels, where the last one stands; gives what stands there now: a launch, or
+        a choice between that and several blocks for a row.
         """
         last = self.nests[-1].nest.op
         inside = [row.nest.op for row in self.nests]
@@ -234,7 +224,7 @@ class _Run:
             return None
         with ir.InsertionPoint(anchor), anchor.location:
             if few and long:
-                return literal(1, _bit())
+                return literal(1, ir.IntegerType.get_signless(1))
             extents = [[row.nest.extent(axis) for axis in range(row.nest.rank)] for row in self.nests]
             longest = longest_of(self.nests, extents)
             number = product(extents[0][: self.rows])
@@ -281,10 +271,6 @@ def _copied(operations: Sequence[ir.Operation], new: Mapping[ir.Value, ir.Value]
     return copies
 
 
-def _bit() -> ir.Type:
-    return ir.IntegerType.get_signless(1)
-
-
 def _has_few(row: RowNest) -> bool:
     """True if a block is enough for a row of any size that it can have."""
     number = row.most_columns
@@ -301,21 +287,19 @@ def _row_keys(row: RowNest) -> Keys:
 
 
 def _lowered(block: ir.Block, options: GpuRows, *, few: bool = False) -> Iterator[_Run]:
-    """Lowers the runs of a block that have a reduction.
+    """Lowers the runs of a block of the host that have a reduction, with `few` those of rows of few elements.
 
     A run may begin with the work that reductions start from: fills, and elementwise work on their rows.
-
-    Args:
-        block: of the host.
-        options: of the pass.
-        few: whether runs have only rows of few elements.
     """
     operations = [op.operation for op in block.operations]
     runs: dict[ir.Operation, _Run] = {}
     place = 0
     while place < len(operations):
-        found = [_grown(operations, place, rows, runs, few) for rows in _possible_rows(operations[place])]
-        useful = [run for run in found if run.is_useful]
+        # Possible numbers of dimensions of rows in a run that starts here.
+        first = operations[place]
+        possible = range(Nest(first).rank + 1 if first.name == "linalg.generic" else 0)
+        found = [_grown(operations, place, rows, runs, few) for rows in possible]
+        useful = [run for run in found if any(row.combiners for row in run.nests)]
         if not useful:
             place += 1
             continue
@@ -330,11 +314,6 @@ def _lowered(block: ir.Block, options: GpuRows, *, few: bool = False) -> Iterato
         yield best
 
 
-def _possible_rows(op: ir.Operation) -> range:
-    """Possible numbers of dimensions of rows in a run that starts here."""
-    return range(Nest(op).rank + 1) if op.name == "linalg.generic" else range(0)
-
-
 def _grown(
     operations: list[ir.Operation], start: int, rows: int, runs: dict[ir.Operation, _Run], few: bool
 ) -> _Run:
@@ -342,15 +321,11 @@ def _grown(
     run, place, end = _Run(rows, few), start, len(operations)
     while place < end:
         op = operations[place]
-        if op.name == "linalg.generic" and run.take(op):
-            taken = True
-        elif op in runs:
-            taken = run.effects.commutes(runs[op].effects)
-        else:
+        taken = op.name == "linalg.generic" and run.take(op)
+        if not taken and (op in runs or _may_be_passed(op, run)):
             # It may as well be done before all of the run, which then may read what it writes.
-            taken = _may_be_passed(op, run) and run.effects.commutes(Effects.of(op))
-        if taken:
-            place += 1
+            taken = run.effects.commutes(runs[op].effects if op in runs else Effects.of(op))
+        place += taken
         if (not taken or place == end) and run.unknown:
             # Again, up to the first fill that has turned out to be of something else.
             end = operations.index(next(iter(run.unknown)))

@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Loops whose states are the same elementwise work at each step.
+"""Loops whose states are the same elementwise work at each step: all iterations of an element by one thread.
 
-A loop of elementwise work as one kernel: all iterations of an element by one thread.
-
-What the iterations of a loop read of arrays that it does not write: it is known before they begin.
-
-A thread that reads the element of a step when it gets there waits for memory in each step. So elements are
-read some steps ahead, and handed on from step to step in registers. The loop is unrolled by as many steps: a
-register that memory is still to fill cannot be moved to another one, and need not be then.
+A thread that reads the element of a step when it gets there waits for memory in each step. So elements of
+arrays that the loop does not write are read some steps ahead, and handed on in registers. The loop is
+unrolled by as many steps: a register that memory is still to fill cannot be moved to another one, and need
+not be then.
 """
 
 from __future__ import annotations
@@ -17,16 +14,16 @@ from typing import TypeAlias
 
 from graphc.ir import build
 from graphc.ir.lifetimes import VIEWS, root_of
-from graphc.ir.walk import copy_with, definition, is_inside, walk
+from graphc.ir.walk import copy_with, definition, is_inside
 from graphc.lowering.calls import product
 from graphc.lowering.carried import either, loop
 from graphc.passes import Pass
 from graphc.passes.gpu._host import HostLoop, replace_loops
-from graphc.passes.gpu._kernel import Kernel, allocate
+from graphc.passes.gpu._kernel import Kernel
 from graphc.passes.gpu._nest import Nest, Operand, load, store, whole
 from graphc.passes.gpu._notation import split
 from graphc.passes.gpu._product import zero
-from graphc.passes.gpu.gpu_elementwise import NESTS, as_generic
+from graphc.passes.gpu.gpu_elementwise import all_generic
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
@@ -34,6 +31,7 @@ from graphc_runtime.record import record
 # how many a function of the math dialect becomes, about.
 _ELEMENTS, _OPERATIONS, _FUNCTION = 16, 128, 16
 _FUNCTIONS = ("math.", "complex.", "func.")
+_OF_THREADS = VIEWS | {"linalg.generic", "memref.alloc", "memref.dim"}
 _OF_PLACES = VIEWS | {"memref.dim", "linalg.index"}
 # By the values of nests that they are.
 Elements: TypeAlias = "dict[ir.Value, ir.Value]"
@@ -41,13 +39,9 @@ Elements: TypeAlias = "dict[ir.Value, ir.Value]"
 
 @record()
 class Read:
-    """An element that each iteration reads.
-
-    Attributes:
-        source: the operand of a nest, or the load in its body.
-        names: what it is called in the bodies of nests.
-        chain: operations that it depends on, in order.
-        moves: whether it is another one in each iteration.
+    """An element that each iteration reads: the operand of a nest, or the load in its body; `names` are what
+    it is called in the bodies of nests, `chain` what it depends on, in order; it `moves` if it is another one
+    in each.
     """
 
     source: Operand | ir.Operation
@@ -84,14 +78,12 @@ class Reads:
                 found[key].names.append(operand.argument)
             elif root_of(operand.buffer) not in written:
                 read = self._read(operand, operand.argument, [operand.buffer])
-                if read is not None:
-                    found[key] = read
+                found |= {} if read is None else {key: read}
         yield from found.values()
         for op in nest.body:
             if op.name == "memref.load" and root_of(op.operands[0]) not in written:
                 read = self._read(op, op.results[0], list(op.operands))
-                if read is not None:
-                    yield read
+                yield from [] if read is None else [read]
 
     def _read(self, source: Operand | ir.Operation, name: ir.Value, needs: list[ir.Value]) -> Read | None:
         """The value that is read, if its place is known without what other iterations have done."""
@@ -106,9 +98,7 @@ class Reads:
         op = definition(value)
         if value == self._scan.index or not self._is_inside(value.owner if op is None else op.block):
             return True
-        if op is None:
-            return False
-        if op.name not in _OF_PLACES and not op.name.startswith("arith."):
+        if op is None or (op.name not in _OF_PLACES and not op.name.startswith("arith.")):
             return False
         known = all(self._follow(operand, chain) for operand in op.operands)
         chain.setdefault(op)
@@ -177,16 +167,11 @@ _BLOCKS = 1 << 16
 
 
 class Scan(HostLoop):
-    """A loop that a thread can run for its own elements.
+    """A loop that a thread can run for its own elements; `nests` are its elementwise work."""
 
-    Attributes:
-        nests: its elementwise work, by their operation.
-        shape: a buffer from outside of the loop that has the shape of all nests.
-        in_registers: whether a thread has its elements of what is carried in registers: no iteration reads or
-            writes the memory of these.
-    """
-
+    # A buffer from outside of the loop that has the shape of all nests.
     shape: ir.Value
+    # A thread has its elements of what is carried: no iteration reads or writes the memory of these.
     in_registers = False
 
     def __init__(self, op: ir.Operation) -> None:
@@ -282,22 +267,16 @@ def _chooses_memory(scan: Scan) -> bool:
 
 def _is_known(op: ir.Operation) -> bool:
     """True if a thread can do for itself what an operation does, or what it needs is the same for all."""
-    if op.name in ("linalg.generic", "memref.alloc", "memref.dim") or op.name in VIEWS:
-        return True
-    return op.name.startswith("arith.")
+    return op.name in _OF_THREADS or op.name.startswith("arith.")
 
 
 def _is_elementwise(scan: Scan) -> bool:
     """True if memory that the loop writes is read and written at the thread's element only."""
     nests, written = scan.nests.values(), scan.written()
-    for nest in nests:
-        if any(not scan.is_own(operand) for operand in nest.outputs):
-            return False
-        if any(root_of(o.buffer) in written and not scan.is_own(o) for o in nest.inputs):
-            return False
-        if any(root_of(buffer) in written for buffer in nest.gathered):
-            return False
-    return True
+    others = [o for n in nests for o in n.operands if not scan.is_own(o)]
+    outputs = [o for n in nests for o in n.outputs]
+    read = [*(o.buffer for o in others), *(buffer for n in nests for buffer in n.gathered)]
+    return all(map(scan.is_own, outputs)) and not any(root_of(buffer) in written for buffer in read)
 
 
 class _Groups:
@@ -336,30 +315,21 @@ class ScanKernel:
     def lower(self) -> None:
         """The kernel, its launch, and arrays for what the loop gives."""
         scan, op = self._scan, self._scan.op
-        used = [r for r in op.results if next(iter(r.uses), None) is not None]
         with self._kernel.host():
             sizes = build.dims(scan.shape)
             count = product(sizes)
-            kinds = [ir.MemRefType(result.type).element_type for result in used]
-            results: dict[ir.Value, ir.Value] = {
-                result: allocate(sizes, kind) for result, kind in zip(used, kinds, strict=True)
-            }
+            results = scan.arrays(lambda _: sizes)
         with self._kernel.each(count, self._threads, _BLOCKS) as number:
             self._element = split(number, sizes)
             self._loop(results)
-        with ir.InsertionPoint(op), op.location:
-            for result, array in results.items():
-                cast = build.create("memref.cast", [result.type], [array]).result
-                result.replace_all_uses_with(cast)
         op.erase()
 
-    def _loop(self, results: dict[ir.Value, ir.Value]) -> None:
+    def _loop(self, results: dict[int, ir.Value]) -> None:
         """All iterations for one element."""
-        scan, op = self._scan, self._scan.op
-        initial = scan.initial
+        scan, initial = self._scan, self._scan.initial
         read = {o.buffer for nest in scan.nests.values() for o in nest.needed(nest.yields) if scan.is_own(o)}
         if self._in_registers:
-            read |= self._needed(read)
+            read |= self._needed(read, results)
         places = [i for i, value in enumerate(scan.carried) if value in read]
         held = [self._load(initial[i]) for i in places]
         # Elements that are in registers have no memory that is handed on.
@@ -377,37 +347,27 @@ class ScanKernel:
             for i, own in zip(places, given[len(rows) : len(rows) + len(held)], strict=True):
                 self._held[scan.carried[i]] = own
             for inner in scan.body:
-                self._one(inner)
+                if inner in scan.nests:
+                    self._nest(scan.nests[inner])
+                elif inner.name != "memref.alloc":  # which is a register here
+                    copy_with(inner, self._new)
             yields = [self._new.get(value, value) for value in scan.yields if rows]
             found = [self._value(scan.yields[i]) for i in places]
             build.create("scf.yield", [], [*yields, *found, *following])
-        for number, result in enumerate(op.results):
-            if result in results:
-                value = (
-                    made.results[len(rows) + places.index(number)]
-                    if number in places
-                    else self._load(made.results[number])
-                )
-                self._store(value, results[result])
+        for number, array in results.items():
+            held_at = len(rows) + places.index(number) if number in places else None
+            value = self._load(made.results[number]) if held_at is None else made.results[held_at]
+            self._store(value, array)
 
-    def _needed(self, read: set[ir.Value]) -> set[ir.Value]:
+    def _needed(self, read: set[ir.Value], results: dict[int, ir.Value]) -> set[ir.Value]:
         """The rows of a window whose elements are carried: those read now or later, and those given."""
         scan, needed = self._scan, set(read)
         written = {o.buffer for nest in scan.nests.values() for o in nest.outputs}
-        given = zip(scan.carried, scan.op.results, strict=True)
-        needed.update(value for value, result in given if next(iter(result.uses), None) is not None)
+        needed.update(scan.carried[number] for number in results)
         for _ in scan.carried:
             rows = zip(scan.carried, scan.yields, strict=True)
             needed.update(after for row, after in rows if row in needed and after not in written)
         return needed
-
-    def _one(self, op: ir.Operation) -> None:
-        """One operation of the body."""
-        nest = self._scan.nests.get(op)
-        if nest is not None:
-            self._nest(nest)
-        elif op.name != "memref.alloc":  # which is a register here
-            copy_with(op, self._new)
 
     def _nest(self, nest: Nest) -> None:
         values = {}
@@ -416,27 +376,27 @@ class ScanKernel:
                 own = self._scan.is_own(operand)
                 values[operand.argument] = self._value(operand.buffer) if own else self._other(operand)
         found = nest.compute(nest.yields, {**self._new, **self._known, **values}, self._element)
-        for operand in nest.outputs:
-            self._forget(operand.buffer)
-        for operand, value in zip(nest.outputs, found, strict=True):
-            self._held[operand.buffer] = value
-            if operand.buffer not in self._in_registers and not _is_temporary(operand.buffer, self._scan.op):
-                self._store(value, self._new.get(operand.buffer, operand.buffer))
+        # What is known through other names of the memory is forgotten.
+        written = [operand.buffer for operand in nest.outputs]
+        self._held = {x: value for x, value in self._held.items() if x not in written and self._is_own(x)}
+        for buffer, value in zip(written, found, strict=True):
+            self._held[buffer] = value
+            if not self._is_own(buffer):
+                self._store(value, self._new.get(buffer, buffer))
+
+    def _is_own(self, buffer: ir.Value) -> bool:
+        """True if elements are in registers alone: they are carried, or only nests use the array, which lives
+        for one iteration.
+        """
+        if definition(buffer, "memref.alloc") is None or not is_inside(buffer, self._scan.op):
+            return buffer in self._in_registers
+        return all(use.owner.name in ("linalg.generic", "memref.dim") for use in buffer.uses)
 
     def _value(self, buffer: ir.Value) -> ir.Value:
         """Element of a buffer of the body at the thread's position."""
         if buffer not in self._held:
             return self._load(self._new.get(buffer, buffer))
         return self._held[buffer]
-
-    def _forget(self, written: ir.Value) -> None:
-        """Forgets everything that is known through other names of the memory."""
-        self._held = {
-            buffer: value
-            for buffer, value in self._held.items()
-            if buffer in self._in_registers or _is_temporary(buffer, self._scan.op)
-        }
-        self._held.pop(written, None)
 
     def _load(self, buffer: ir.Value) -> ir.Value:
         return load(whole(buffer), self._element)
@@ -448,13 +408,6 @@ class ScanKernel:
         """An element of an array that the loop only reads."""
         buffer = self._new.get(operand.buffer, operand.buffer)
         return load(Operand(buffer, operand.axes, operand.argument), self._element)
-
-
-def _is_temporary(buffer: ir.Value, op: ir.Operation) -> bool:
-    """True if an array lives for one iteration, and only its nests use it."""
-    if definition(buffer, "memref.alloc") is None or not is_inside(buffer, op):
-        return False
-    return all(use.owner.name in ("linalg.generic", "memref.dim") for use in buffer.uses)
 
 
 @record()
@@ -477,12 +430,9 @@ class GpuScan(Pass):
 
     def run(self, module: ir.Module) -> None:
         def replace(op: ir.Operation) -> bool:
-            for inner in [inner for inner in walk(op) if inner.name in NESTS]:
-                as_generic(inner)
-            scan = as_scan(op)
-            if scan is None:
-                return False
-            ScanKernel(scan, self.threads).lower()
-            return True
+            all_generic(op)
+            if (scan := as_scan(op)) is not None:
+                ScanKernel(scan, self.threads).lower()
+            return scan is not None
 
         self.count("kernels", replace_loops(module, replace))

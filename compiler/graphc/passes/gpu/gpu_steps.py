@@ -14,7 +14,7 @@ from contextlib import nullcontext
 from graphc.ir import build
 from graphc.ir.lifetimes import VIEWS
 from graphc.ir.value import as_index, converted, larger, literal, parts_of, smaller
-from graphc.ir.walk import copy_with, definition, symbol_of, walk
+from graphc.ir.walk import copy_with, definition, named_attributes, symbol_of, walk
 from graphc.lowering.carried import carry_while, loop, when
 from graphc.passes import Pass
 from graphc.passes.buffer.kernel_pointers import view_operands
@@ -36,23 +36,20 @@ def is_pure(op: ir.Operation) -> bool:
 
 
 class StepValues(HostLoop):
-    """The body of an `scf.for` whose steps are launches.
-
-    Args:
-        op: the loop.
-    """
+    """The body of an `scf.for` whose steps are launches."""
 
     def __init__(self, op: ir.Operation) -> None:
         super().__init__(op)
-        self._varying: set[ir.Value] = {self.index, *self.carried}
-        self.inside = walk(op)
+        varying: set[ir.Value] = {self.index, *self.carried}
+        self.inside, self.varies = walk(op), varying.__contains__  # whether a value depends on the step
         for inner in self.inside:
-            if any(operand in self._varying for operand in inner.operands):
-                self._varying.update(inner.results)
+            if any(map(self.varies, inner.operands)):
+                varying.update(inner.results)
 
-    def varies(self, value: ir.Value) -> bool:
-        """True if a value depends on the step."""
-        return value in self._varying
+    @property
+    def launches(self) -> list[ir.Operation]:
+        """Those of a step."""
+        return [inner for inner in self.inside if inner.name == "gpu.launch_func"]
 
     def count(self) -> ir.Value:
         """Number of steps, at the insertion point."""
@@ -62,10 +59,9 @@ class StepValues(HostLoop):
         """True if launches are all that happens in a step, and what varies are arguments of launches alone,
         which kernels can compute.
         """
-        names = {inner.name for inner in self.inside}
-        if "gpu.launch_func" not in names or "memref.alloc" in names:
-            return False
         end = self.inside[-1]
+        if not self.launches:
+            return False
         for inner in self.inside:
             if not is_pure(inner) and inner.name not in _OTHERS:
                 return False
@@ -119,13 +115,8 @@ class StepValues(HostLoop):
     def copy(
         self, value: ir.Value, number: ir.Value, known: Known, copies: dict[ir.Value, ir.Value]
     ) -> ir.Value:
-        """A value of the step with a number, at the insertion point.
-
-        Args:
-            value: in the body.
-            number: of the step, from 0 on.
-            known: gives what stands there for a value that does not vary.
-            copies: of the same step.
+        """A value of the step with a number, from 0 on, at the insertion point, where `known` gives what
+        stands for a value that does not vary; `copies` are of the same step.
         """
         if value in copies:
             return copies[value]
@@ -136,13 +127,11 @@ class StepValues(HostLoop):
         elif value in self.carried:
             found = self.carried_at(self.carried.index(value), number, known)
         else:
-            owner = value.owner.operation
-            for operand in owner.operands:
+            for operand in value.owner.operands:
                 self.copy(operand, number, known, copies)
-            copy_with(owner, copies)
+            copy_with(value.owner.operation, copies)
             return copies[value]
-        copies[value] = found
-        return found
+        return copies.setdefault(value, found)
 
     def carried_at(self, k: int, number: ir.Value, known: Known) -> ir.Value:
         """Values carried into the step with a number: initial arrays in turn, or the results of a
@@ -153,24 +142,17 @@ class StepValues(HostLoop):
             way.append(self.carried.index(after))
         count = build.const_index(len(way))
         if after in self.carried:
-            at = self._place(number, way.index(self.carried.index(after)), len(way))
+            # Those from the first one on come in turn.
+            first = way.index(self.carried.index(after))
+            turn = build.index_op("remsi", number - first, build.const_index(len(way) - first))
+            at = build.select(number < first, number, turn + first) if first else turn
             found = known(self.initial[way.pop()])
         else:
             # Before there was such a step, its number is of no account.
             at, found = number, self.copy(after, larger(number - count, 0), known, {})
         for place in reversed(range(len(way))):
-            here = at.equals(place)
-            found = build.select(here, known(self.initial[way[place]]), found)
+            found = build.select(at.equals(place), known(self.initial[way[place]]), found)
         return found
-
-    @staticmethod
-    def _place(number: ir.Value, first: int, count: int) -> ir.Value:
-        """A place among `count`, of which those from `first` on come in turn."""
-        period = build.const_index(count - first)
-        turn = build.index_op("remsi", number - first, period)
-        if not first:
-            return turn
-        return build.select(number < first, number, turn + first)
 
 
 def leaves(values: StepValues, arguments: Sequence[ir.Value]) -> Mapping[ir.Value, None]:
@@ -179,8 +161,7 @@ def leaves(values: StepValues, arguments: Sequence[ir.Value]) -> Mapping[ir.Valu
     seen: set[ir.Value] = set()
     open_ = list(reversed(arguments))
     while open_:
-        value = open_.pop()
-        if value in seen:
+        if (value := open_.pop()) in seen:
             continue
         seen.add(value)
         if not values.varies(value):
@@ -202,7 +183,7 @@ _SIZES = 6
 
 def are_own(module: ir.Module, values: StepValues, times: int = 1) -> bool:
     """True if nothing else launches the kernels of a loop, which is there as often as `times` says."""
-    inside = {_name_of(op) for op in values.inside if op.name == "gpu.launch_func"}
+    inside = {_name_of(op) for op in values.launches}
     found = [_name_of(op) for op in walk(module.operation) if op.name == "gpu.launch_func"]
     return all(found.count(name) == times for name in inside)
 
@@ -222,16 +203,6 @@ def separate(module: ir.Module, loop: ir.Operation) -> None:
         seen.add(name)
 
 
-def new_counter(loop: ir.Operation, end: ir.Operation) -> ir.Value:
-    """An array with the number of the step: 0 before the loop, one more at the end of each step."""
-    (array,) = numbers(loop, [0])
-    following = Kernel(end, "next")
-    with following.body():
-        increase(array)
-    following.launch([], [])
-    return array
-
-
 def numbers(before: ir.Operation, values: Sequence[int]) -> list[ir.Value]:
     """Arrays with a number each, which a kernel writes before an operation."""
     start = Kernel(before, "start")
@@ -242,11 +213,6 @@ def numbers(before: ir.Operation, values: Sequence[int]) -> list[ir.Value]:
             array[()] = build.const_i64(value)
     start.launch([], [])
     return arrays
-
-
-def increase(array: ir.Value) -> None:
-    """Adds 1 to a number, in a kernel."""
-    array[()] = array[()] + 1
 
 
 def is_set(array: ir.Value) -> ir.Value:
@@ -261,14 +227,8 @@ def rewrite(
     array: ir.Value,
     active: ir.Value | None = None,
 ) -> None:
-    """Makes a kernel compute arguments that vary from the number of the step, which it reads.
-
-    Args:
-        module: with the kernels.
-        launch: in the loop.
-        values: of the loop.
-        array: with the number of the step.
-        active: an array with a number; where that is 0 the kernel does nothing.
+    """Makes a kernel compute arguments that vary from the number of the step, which it reads in an array;
+    where the number in `active` is 0, it does nothing.
     """
     given = list(launch.operands)
     sizes, old = given[:_SIZES], given[_SIZES:]
@@ -279,7 +239,7 @@ def rewrite(
     block = function.regions[0].blocks[0]
     shared = list(block.arguments)[len(old) :]
     types = [value.type for value in (*kept, *added)]
-    attributes = {name: function.attributes[name] for name in function.attributes}
+    attributes = named_attributes(function)
     attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, []))
     with ir.InsertionPoint(function), function.location:
         made = ir.Operation.create("gpu.func", attributes=attributes, regions=1)
@@ -287,8 +247,13 @@ def rewrite(
     arguments: list[ir.Value] = list(new.arguments)
     for attribution, argument in zip(shared, arguments[len(types) :], strict=True):
         attribution.replace_all_uses_with(argument)
+    given_as = dict(zip(added, arguments[len(kept) :], strict=False))
+
+    def given_for(value: ir.Value) -> ir.Value:
+        # Constants are made again.
+        return given_as[value] if value in given_as else value.owner.clone().results[0]
+
     with ir.InsertionPoint(new), launch.location:
-        given_for = _known(dict(zip(added, arguments[len(kept) :], strict=False)))
         number: ir.Value = as_index(given_for(array)[()])
         copies: dict[ir.Value, ir.Value] = {}
         rest = iter(arguments)
@@ -303,28 +268,15 @@ def rewrite(
                 ir.InsertionPoint.current.insert(inner.detach_from_parent())
     new.append(end)
     function.erase()
-    _launch(launch, sizes, [*kept, *added])
-
-
-def _known(arguments: dict[ir.Value, ir.Value]) -> Callable[[ir.Value], ir.Value]:
-    def known(value: ir.Value) -> ir.Value:
-        if value in arguments:
-            return arguments[value]
-        # Constants are made again.
-        return value.owner.clone().results[0]
-
-    return known
-
-
-def _launch(old: ir.Operation, sizes: Sequence[ir.Value], arguments: Sequence[ir.Value]) -> None:
-    segments = list(ir.DenseI32ArrayAttr(old.attributes["operandSegmentSizes"]))
-    segments[11] = len(arguments)
-    attributes = {name: old.attributes[name] for name in old.attributes}
+    segments = list(ir.DenseI32ArrayAttr(launch.attributes["operandSegmentSizes"]))
+    segments[11] = len(kept) + len(added)
+    attributes = named_attributes(launch)
     unmark(attributes)
     attributes["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get(segments)
-    with ir.InsertionPoint(old), old.location:
-        ir.Operation.create("gpu.launch_func", operands=[*sizes, *arguments], attributes=attributes)
-    old.erase()
+    with ir.InsertionPoint(launch), launch.location:
+        operands = [*sizes, *kept, *added]
+        ir.Operation.create("gpu.launch_func", operands=operands, attributes=attributes)
+    launch.erase()
 
 
 def _name_of(launch: ir.Operation) -> str:
@@ -343,27 +295,25 @@ _DIVISIONS = frozenset(
 
 
 def prepared(op: ir.Operation) -> StepValues:
-    """The values of a loop, out of which everything has been moved that is the same in all steps."""
+    """The values of a loop, out of which arithmetic, views and temporary arrays have been moved that are the
+    same in all steps.
+    """
     StepValues(op).fix_sizes()
-    _hoist(StepValues(op))
-    return StepValues(op)
-
-
-def _hoist(values: StepValues) -> None:
-    """Moves arithmetic, views and temporary arrays that are the same in each step out of the loop."""
+    values = StepValues(op)
     inside = set(values.inside)
 
     def is_outside(value: ir.Value) -> bool:
         owner = definition(value) or value.owner.owner.operation
-        return owner != values.op and owner not in inside
+        return owner != op and owner not in inside
 
     for inner in values.inside:
         if is_pure(inner) or (inner.name == "memref.alloc" and not _is_handed_on(inner.results[0])):
             # A loop without steps computes nothing; it allocates what is freed again.
             is_safe = inner.name not in _DIVISIONS or _is_not_zero(inner.operands[1])
             if is_safe and all(map(is_outside, inner.operands)):
-                inner.move_before(values.op)
+                inner.move_before(op)
                 inside.remove(inner)
+    return StepValues(op)
 
 
 def _is_handed_on(array: ir.Value) -> bool:
@@ -384,6 +334,11 @@ def _is_not_zero(value: ir.Value) -> bool:
     return bool(number)
 
 
+def _is_used(op: ir.Operation) -> bool:
+    """True if anything uses a result."""
+    return any(next(iter(result.uses), None) is not None for result in op.results)
+
+
 def without_states(values: StepValues) -> None:
     """The same loop, with nothing carried."""
     op = values.op
@@ -399,7 +354,7 @@ def without_states(values: StepValues) -> None:
     for inner in body:
         block.append(inner)
     for inner in reversed(body):
-        if is_pure(inner) and not any(next(iter(result.uses), None) for result in inner.results):
+        if is_pure(inner) and not _is_used(inner):
             inner.erase()
     with ir.InsertionPoint(block):
         build.create("scf.yield", [], [])
@@ -412,15 +367,10 @@ _FIRST, _MOST = 4, 64
 
 @record(frozen=True)
 class _Until:
-    """A loop over an index, of which a step says whether there is another one.
+    """An `scf.while` over an index, of which `work` in the body computes whether it `goes_on`.
 
     Attributes:
-        op: the `scf.while`.
-        lower, upper, step: of the index.
-        index: the argument of the body that is the index.
-        states: the numbers of the other arguments of the body.
-        goes_on: whether there is another step.
-        work: what computes that, in the body.
+        index, states: the argument of the body that is the index, and the numbers of the others.
     """
 
     op: ir.Operation
@@ -447,7 +397,7 @@ def replace_until(module: ir.Module, op: ir.Operation) -> bool:
     if not is_possible or not are_own(module, values, times=2):
         copy.erase()
         for moved in reversed([x for x in _siblings(op) if x not in before]):
-            if not any(next(iter(result.uses), None) for result in moved.results):
+            if not _is_used(moved):
                 moved.erase()
         return False
     _lower_until(module, until, values, new)
@@ -508,9 +458,8 @@ def _work(value: ir.Value, body: list[ir.Operation]) -> tuple[ir.Operation, ...]
         found.add(owner)
         # Which array an element is of is known to the host.
         open_ += list(owner.operands)[1:] if owner.name == "memref.load" else list(owner.operands)
-    if not any(op.name == "memref.load" for op in found):
-        return None
-    if not all(_keeps(op, body) for op in found if op.name == "memref.load"):
+    loads = [op for op in found if op.name == "memref.load"]
+    if not loads or not all(_keeps(op, body) for op in loads):
         return None
     users = [use.owner.operation for op in found for result in op.results for use in result.uses]
     is_private = all(user in found or user.name == "scf.yield" for user in users)
@@ -519,20 +468,15 @@ def _work(value: ir.Value, body: list[ir.Operation]) -> tuple[ir.Operation, ...]
 
 def _keeps(load: ir.Operation, body: list[ir.Operation]) -> bool:
     """True if an element is the same at the end of the body."""
-    rest = body[body.index(load) :]
-    if not any(op.name == "gpu.launch_func" for op in rest):
-        return True
-    array = load.operands[0]
+    rest, array = body[body.index(load) :], load.operands[0]
     is_own = definition(array, "memref.alloc") is not None
-    return is_own and all(use.owner.operation not in rest[1:] for use in array.uses)
+    is_last = all(use.owner.operation not in rest[1:] for use in array.uses)
+    return (is_own and is_last) or not any(op.name == "gpu.launch_func" for op in rest)
 
 
 def _copied(until: _Until, new: dict[ir.Value, ir.Value]) -> ir.Operation:
-    """The steps as an `scf.for` before the loop; what says whether there is another one is left out.
-
-    Args:
-        until: the loop.
-        new: gains the copies of values.
+    """The steps as an `scf.for` before the loop, without what says whether there is another one; `new` gains
+    the copies of values.
     """
     op = until.op
     before, after = (region.blocks[0] for region in op.regions)
@@ -548,9 +492,8 @@ def _copied(until: _Until, new: dict[ir.Value, ir.Value]) -> ir.Operation:
         new[after.arguments[k]] = block.arguments[1 + place]
     with ir.InsertionPoint(block), op.location:
         for inner in body:
-            if inner in until.work:
-                continue
-            copy_with(inner, new)
+            if inner not in until.work:
+                copy_with(inner, new)
         yields = [end.operands[given.index(passed[k])] for k in until.states]
         build.create("scf.yield", [], [new.get(x, x) for x in yields])
     return made
@@ -559,13 +502,15 @@ def _copied(until: _Until, new: dict[ir.Value, ir.Value]) -> ir.Operation:
 def _lower_until(module: ir.Module, until: _Until, values: StepValues, new: dict[ir.Value, ir.Value]) -> None:
     op, loop = until.op, values.op
     count, active = numbers(loop, [0, 1])
-    *_, end = [inner.operation for inner in loop.regions[0].blocks[0].operations]
-    following = Kernel(end, "next")
+    following = Kernel(_end(loop), "next")
     with following.body(), when(is_set(active)):
-        increase(count)
-        active[()] = converted(_again(until, new), ir.IntegerType.get_signless(64))
+        count[()] = count[()] + 1
+        copies = dict(new)
+        for inner in until.work:
+            copy_with(inner, copies)
+        active[()] = converted(copies[until.goes_on], ir.IntegerType.get_signless(64))
     following.launch([], [])
-    for launch in [inner for inner in values.inside if inner.name == "gpu.launch_func"]:
+    for launch in values.launches:
         rewrite(module, launch, values, count, active)
     with ir.InsertionPoint(op), op.location:
         _write_loop(values, values.count(), active)
@@ -579,12 +524,10 @@ def _lower_until(module: ir.Module, until: _Until, values: StepValues, new: dict
     op.erase()
 
 
-def _again(until: _Until, new: dict[ir.Value, ir.Value]) -> ir.Value:
-    """True if there is another step, at the insertion point."""
-    copies = dict(new)
-    for inner in until.work:
-        copy_with(inner, copies)
-    return copies[until.goes_on]
+def _end(loop: ir.Operation) -> ir.Operation:
+    """The operation that ends a step."""
+    *_, end = loop.regions[0].blocks[0].operations
+    return end.operation
 
 
 def _write_loop(values: StepValues, total: ir.Value, active: ir.Value) -> None:
@@ -642,11 +585,13 @@ class GpuSteps(Pass):
 
 def _lower(module: ir.Module, values: StepValues) -> None:
     op = values.op
-    launches = [inner for inner in values.inside if inner.name == "gpu.launch_func"]
-    varying = [x for x in launches if any(map(values.varies, x.operands))]
+    varying = [x for x in values.launches if any(map(values.varies, x.operands))]
     if varying:
-        *_, end = op.regions[0].blocks[0].operations
-        counter = new_counter(op, end.operation)
+        (counter,) = numbers(op, [0])
+        following = Kernel(_end(op), "next")
+        with following.body():
+            counter[()] = counter[()] + 1
+        following.launch([], [])
         for launch in varying:
             rewrite(module, launch, values, counter)
     used = [k for k, result in enumerate(op.results) if next(iter(result.uses), None) is not None]
