@@ -71,14 +71,10 @@ def form_of(product: Product) -> str | None:
     known = [size for size in sizes if size is not None]
     if len(known) == nest.rank and is_small(math.prod(known)):
         return None
-    names = dict(zip(product.batch, _BATCH, strict=False))
-    names |= {product.row: "i", product.column: "j", product.inner: "k"}
-    one, two, three = (_axes(operand, names) for operand in nest.operands)
+    names: dict[int | None, str] = {None: ".", product.row: "i", product.column: "j", product.inner: "k"}
+    names.update(zip(product.batch, _BATCH, strict=False))
+    one, two, three = ("".join(names[axis] for axis in operand.axes) for operand in nest.operands)
     return f"{one},{two}->{three}"
-
-
-def _axes(operand: Operand, names: dict[int, str]) -> str:
-    return "".join("." if axis is None else names[axis] for axis in operand.axes)
 
 
 def mark(launches: Sequence[ir.Operation], product: Product, form: str, *, number: int, short: bool) -> None:
@@ -184,24 +180,21 @@ def as_product(nest: Nest) -> Product | None:
 def each_part(product: Product, sizes: list[ir.Value], tiles: tuple[int, int], write: Part) -> None:
     """Loops over the parts of the result that a block of threads has, in the grid of `gpu_matmul`."""
     place = [build.const_index(0)] * product.nest.rank
+
+    def each_row() -> None:
+        rows, columns = (build.const_index(tile) for tile in tiles)
+        column, start = block_id() * columns, block_id(1) * rows
+        with span(sizes[product.row], start=start, step=grid_dim(1) * rows) as number:
+            write(place, number, column)
+
     if not product.batch:
-        _each_row(product, sizes, tiles, place, write)
+        each_row()
         return
     batch = [sizes[axis] for axis in product.batch]
     with span(number_of(batch), start=block_id(2), step=grid_dim(2)) as number:
         for axis, index in zip(product.batch, split(number, batch), strict=True):
             place[axis] = index
-        _each_row(product, sizes, tiles, place, write)
-
-
-def _each_row(
-    product: Product, sizes: list[ir.Value], tiles: tuple[int, int], place: list[ir.Value], write: Part
-) -> None:
-    rows, columns = (build.const_index(tile) for tile in tiles)
-    column = block_id() * columns
-    start = block_id(1) * rows
-    with span(sizes[product.row], start=start, step=grid_dim(1) * rows) as number:
-        write(place, number, column)
+        each_row()
 
 
 def zero(kind: ir.Type) -> ir.Value:
@@ -318,8 +311,7 @@ class BlockProduct:
 
         Args:
             nest: a product.
-            right: the matrix, as the nest or otherwise.
-            kept: what the thread has of it.
+            right: the matrix, as the nest or otherwise; `kept` is what the thread has of it.
             first: the block's first row.
             finish: writes what takes an element's sum; one thread does for each element.
             ahead: types of values, and what asks for them; it takes as long as the product, so that the
@@ -366,20 +358,22 @@ class BlockProduct:
         whole = count // _AHEAD * _AHEAD
         kept = len(self._kept)
 
-        def several(at: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
-            deep = [at + i for i in range(_AHEAD)]
-            return added(own + at, [self._matrix(begin + i) for i in deep], sums)
-
         def added(place: ir.Value, matrix: list[ir.Value], sums: list[ir.Value]) -> list[ir.Value]:
             lefts = [self._row_part(row, place) for row in range(self._form.rows)]
             for i, right in enumerate(matrix):
                 sums = [self._add(part[i], right, total) for part, total in zip(lefts, sums, strict=True)]
             return sums
 
+        def several(at: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
+            return added(own + at, [matrix(begin + (at + i)) for i in range(_AHEAD)], sums)
+
         def one(at: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
-            right, place = self._matrix(begin + at), own + at
+            right, place = matrix(begin + at), own + at
             lefts = [self._staged[row, place] for row in range(self._form.rows)]
             return [self._add(left, right, total) for left, total in zip(lefts, sums, strict=True)]
+
+        def matrix(deep: ir.Value) -> ir.Value:
+            return load(self._right, [self._column, self._column, deep])
 
         for first in range(0, kept, _AHEAD):
             sums = added(own + first, self._kept[first : first + _AHEAD], sums)
@@ -398,9 +392,6 @@ class BlockProduct:
             self._staged[r, k] = zero(self._kind)
             with when((row < self._sizes[0]) & (deep < self._sizes[2])):
                 self._staged[r, k] = load(self._left, [row, row, deep])
-
-    def _matrix(self, deep: ir.Value) -> ir.Value:
-        return load(self._right, [self._column, self._column, deep])
 
     def _row_part(self, row: int, at: ir.Value) -> list[ir.Value]:
         """Neighbouring elements of a row in shared memory."""

@@ -8,8 +8,8 @@ lane % 4, rows go with `g`, columns of sums and the summed dimension with `t`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial, reduce
 from operator import or_
@@ -51,86 +51,105 @@ _GROUP = 8
 
 @record(frozen=True)
 class Instruction:
-    """An instruction of tensor cores.
+    """An instruction of tensor cores, and the division of products among blocks, the larger one last.
 
     Attributes:
-        rows, columns, depth: of the matrices.
-        element, total: types of what is multiplied and of sums, as text.
+        sizes: rows and columns of the result.
+        depth: of what is summed.
+        total: type of sums, as text.
+        step: how much of the summed dimension is in one half of shared memory.
+        shapes: rows and columns of a block; warps that are side by side along them.
         pairs: whether a lane has elements in pairs along the depth, which are loaded as whole matrices.
         rounds: whether elements are rounded to the digits that are multiplied.
     """
 
-    rows: int
-    columns: int
+    sizes: tuple[int, int]
     depth: int
-    element: str
     total: str
+    step: int
+    shapes: Sequence[tuple[tuple[int, int], tuple[int, int]]]
     pairs: bool = False
     rounds: bool = False
 
-    @property
-    def sums(self) -> int:
-        """Number of elements of the result in a lane."""
-        return self.rows * self.columns // WARP
+
+_BY_SIZE = ((64, 64), (2, 2)), ((128, 128), (2, 4))
+# By what is multiplied. Sums in float64 fill twice the registers, and tiles twice the shared memory.
+_INSTRUCTIONS = {
+    "f16": Instruction((16, 8), 16, "f32", 32, _BY_SIZE, pairs=True),
+    "f32": Instruction((16, 8), 8, "f32", 16, _BY_SIZE, rounds=True),
+    "f64": Instruction((8, 8), 4, "f64", 16, _BY_SIZE[:1]),
+}
+# Threads of a multiprocessor, each of which has 128 registers then.
+_RESIDENT = 512
 
 
-HALF = Instruction(16, 8, 16, "f16", "f32", pairs=True)
-TF32 = Instruction(16, 8, 8, "f32", "f32", rounds=True)
-DOUBLE = Instruction(8, 8, 4, "f64", "f64")
+def _instruction_for(product: Product, precision: str) -> Instruction | None:
+    """The instruction that multiplies a product; None if it is not for tensor cores.
+
+    Args:
+        product: what is multiplied.
+        precision: of float32: "float32", or "tf32" if factors may be rounded to 10 bits.
+    """
+    element, *others = [str(operand.argument.type) for operand in product.nest.operands]
+    found = _INSTRUCTIONS.get(element)
+    if found is None or others != [element, found.total] or (found.rounds and precision != "tf32"):
+        return None
+    return found
 
 
-@record()
-class Side:
+class _Side:
     """One operand of a product in shared memory, in two halves.
 
     Attributes:
         buffer: of three axes: the half, then either what is summed over or the rows (columns) of the result.
         deep_last: whether the last axis is the one that is summed over.
+        is_aligned: a flag for rows of the operand that begin at multiples of 16 bytes; None if elements of a
+            row do not lie side by side.
+        starts: the first rows (columns) of the matrices of an instruction that the warp has.
     """
 
-    buffer: ir.Value
-    deep_last: bool
+    def __init__(self, kernel: Kernel, product: Product, of: Instruction, shape: int, number: int) -> None:
+        self.number, self.operand, self._of = number, product.nest.inputs[number], of
+        self.axis, self.inner = (product.row, product.column)[number], product.inner
+        self.tile, self._warps = of.shapes[shape][0][number], of.shapes[shape][1]
+        self.deep_last = self.operand.axes[-1] == product.inner
+        self.size = int(self.operand.argument.type.width) // 8
+        # Rows are longer by so much that the lanes of a warp read from different banks.
+        more = BYTES * (1 if of.pairs or (self.deep_last and self.size == 4) else 2) // self.size
+        self.row = of.step if self.deep_last else self.tile
+        lines = self.tile if self.deep_last else of.step
+        self.buffer = kernel.shared([2, lines, self.row + more], self.operand.argument.type, alignment=BYTES)
+
+    def begin(self) -> None:
+        """Values that are the same throughout the kernel, at its beginning."""
+        self.is_aligned = _is_aligned(self.operand.buffer)
+        thread = thread_id()
+        self._warp, self._lane = thread // WARP, thread % WARP
+        # Rows go with one of these, columns of sums and the summed dimension with the other one.
+        self.lane_row, self.lane_column = self._lane // 4, self._lane % 4
+
+    @property
+    def starts(self) -> list[ir.Value]:
+        width = self._warps[1]
+        number = self._warp % width if self.number else self._warp // width
+        size = self._of.sizes[self.number]
+        count = self.tile // self._warps[self.number] // size
+        return [number * (size * count) + size * step for step in range(count)]
 
     def indices(self, half: ir.Value, wide: ir.Value, deep: ir.Value) -> list[ir.Value]:
         """Indices of an element."""
         return [half, wide, deep] if self.deep_last else [half, deep, wide]
 
-
-class Fragments:
-    """Loads parts of both sides, multiplies them, and knows where sums belong; for the thread at hand."""
-
-    def __init__(self, instruction: Instruction) -> None:
-        self._of = instruction
-        thread = thread_id()
-        self.warp = thread // WARP
-        self._lane = thread % WARP
-        self._g, self._t = self._lane // 4, self._lane % 4
-        self._total = ir.Type.parse(instruction.total)
-
-    def nothing(self) -> ir.Value:
-        """Sums of a lane that are 0."""
-        kind = ir.VectorType.get([self._of.rows // _GROUP, 2], self._total)
-        value = ir.DenseElementsAttr.get_splat(kind, ir.FloatAttr.get(self._total, 0.0))
-        return build.create("arith.constant", [kind], [], value=value).result
-
-    def left(self, side: Side, half: ir.Value, row: ir.Value, deep: ir.Value) -> ir.Value:
-        """The lane's part of a matrix of the left side, which begins at a row and a depth."""
-        return self._part(side, half, row, deep, self._of.rows // _GROUP, rows_first=True)
-
-    def right(self, side: Side, half: ir.Value, column: ir.Value, deep: ir.Value) -> ir.Value:
-        """The same of the right side."""
-        return self._part(side, half, column, deep, self._of.columns // _GROUP, rows_first=False)
-
-    def _part(
-        self, side: Side, half: ir.Value, wide: ir.Value, deep: ir.Value, groups: int, *, rows_first: bool
-    ) -> ir.Value:
+    def part(self, half: ir.Value, wide: ir.Value, deep: ir.Value) -> ir.Value:
+        """The lane's part of a matrix that begins at a row (column) and a depth."""
+        groups = self._of.sizes[self.number] // _GROUP
         if self._of.pairs:
-            return self._matrices(side, half, wide, deep, groups, rows_first=rows_first)
+            return self._matrices(half, wide, deep, groups)
         found = []
         for start in range(0, self._of.depth, 4):
             for group in range(groups):
-                at = wide + self._g + group * _GROUP, deep + self._t + start
-                found.append(self._rounded(side.buffer[side.indices(half, *at)]))
+                at = wide + self.lane_row + group * _GROUP, deep + self.lane_column + start
+                found.append(self._rounded(self.buffer[self.indices(half, *at)]))
         return vector_of([len(found), 1], found)
 
     def _rounded(self, value: ir.Value) -> ir.Value:
@@ -142,50 +161,28 @@ class Fragments:
         bits = build.create("nvvm.convert.float.to.tf32", [word], [value], rnd=mode).result
         return bits_as(bits, value.type)
 
-    def _matrices(
-        self, side: Side, half: ir.Value, wide: ir.Value, deep: ir.Value, groups: int, *, rows_first: bool
-    ) -> ir.Value:
+    def _matrices(self, half: ir.Value, wide: ir.Value, deep: ir.Value, groups: int) -> ir.Value:
         """Matrices of 8 by 8 halves at once; each lane has the address of a row of one of them."""
-        row = self._lane % _GROUP
-        number = self._lane // _GROUP
-        first, second = number % 2, number // 2
-        across, along = (x * _GROUP for x in ((first, second) if rows_first else (second, first)))
+        row, number = self._lane % _GROUP, self._lane // _GROUP
+        first, second = number % 2 * _GROUP, number // 2 * _GROUP
+        across, along = (second, first) if self.number else (first, second)
         if groups == 1:
             # Addresses of the second half of the warp are not looked at, but have to be some.
             across = as_index(0)
         wide, deep = wide + across, deep + along
-        wide, deep = (wide + row, deep) if side.deep_last else (wide, deep + row)
+        wide, deep = (wide + row, deep) if self.deep_last else (wide, deep + row)
         count = groups * self._of.depth // _GROUP
-        kind = ir.VectorType.get([count, 2], ir.MemRefType(side.buffer.type).element_type)
+        kind = ir.VectorType.get([count, 2], ir.MemRefType(self.buffer.type).element_type)
         return build.create(
             "nvgpu.ldmatrix",
             [kind],
-            [side.buffer, *side.indices(half, wide, deep)],
+            [self.buffer, *self.indices(half, wide, deep)],
             numTiles=ir.IntegerAttr.get(ir.IntegerType.get_signless(32), count),
-            transpose=ir.BoolAttr.get(not side.deep_last),
+            transpose=ir.BoolAttr.get(not self.deep_last),
         ).result
 
-    def multiply(self, left: ir.Value, right: ir.Value, sums: ir.Value) -> ir.Value:
-        """Adds the product of two parts to sums."""
-        word = ir.IntegerType.get_signless(64)
-        shape = [self._of.rows, self._of.columns, self._of.depth]
-        attributes: dict[str, ir.Attribute] = {
-            "mmaShape": ir.ArrayAttr.get([ir.IntegerAttr.get(word, size) for size in shape])
-        }
-        if self._of.rounds:
-            attributes["tf32Enabled"] = ir.UnitAttr.get()
-        return build.create("nvgpu.mma.sync", [sums.type], [left, right, sums], **attributes).result
 
-    def places(self, row: ir.Value, column: ir.Value) -> Sequence[tuple[ir.Value, ir.Value, tuple[int, int]]]:
-        """Row and column of each of the lane's sums of a matrix, and where it is in the vector."""
-        return [
-            (row + self._g + group * _GROUP, column + self._t * 2 + lane, (group, lane))
-            for group in range(self._of.rows // _GROUP)
-            for lane in range(2)
-        ]
-
-
-def is_aligned(buffer: ir.Value) -> ir.Value | None:
+def _is_aligned(buffer: ir.Value) -> ir.Value | None:
     """True if all rows of an array begin at multiples of 16 bytes; None if its rows are not contiguous."""
     if ir.MemRefType(buffer.type).get_strides_and_offset()[0][-1] != 1:
         return None
@@ -194,55 +191,8 @@ def is_aligned(buffer: ir.Value) -> ir.Value | None:
     return (bits & (BYTES - 1)).equals(0)
 
 
-@record(frozen=True)
-class Shape:
-    """Division of a product into tiles.
-
-    Attributes:
-        instruction: what a warp does at once.
-        tiles: rows and columns of a block.
-        warps: how many of them are side by side along the rows and along the columns of a block.
-        depth: how much of the summed dimension is in one half of shared memory.
-    """
-
-    instruction: Instruction
-    tiles: tuple[int, int]
-    warps: tuple[int, int]
-    depth: int
-
-    @property
-    def threads(self) -> int:
-        """Of a block."""
-        return self.warps[0] * self.warps[1] * WARP
-
-
-# Threads of a multiprocessor, each of which has 128 registers then.
-_RESIDENT = 512
-_LARGE, _SMALL = ((128, 128), (2, 4)), ((64, 64), (2, 2))
-# Sums in float64 fill twice the registers, and tiles twice the shared memory.
-_SHAPES = {
-    "f16": [Shape(HALF, *_SMALL, 32), Shape(HALF, *_LARGE, 32)],
-    "f32": [Shape(TF32, *_SMALL, 16), Shape(TF32, *_LARGE, 16)],
-    "f64": [Shape(DOUBLE, *_SMALL, 16)],
-}
-
-
-def shapes_of(product: Product, precision: str) -> list[Shape]:
-    """Ways to divide a product among tensor cores, for larger ones last; none if they are not for it.
-
-    Args:
-        product: what is multiplied.
-        precision: of float32: "float32", or "tf32" if factors may be rounded to 10 bits.
-    """
-    element, *others = [str(operand.argument.type) for operand in product.nest.operands]
-    found = _SHAPES.get(element, [])
-    if not found or others != [element, found[0].instruction.total]:
-        return []
-    return [] if found[0].instruction.rounds and precision != "tf32" else found
-
-
-class TensorProduct:
-    """Writes the kernel of a product.
+class _TensorProduct:
+    """Writes the kernel of a product on tensor cores.
 
     While a half of shared memory is multiplied, the next part of both sides is copied to the other one: 16
     bytes at once where rows begin at such addresses, else element by element.
@@ -251,46 +201,27 @@ class TensorProduct:
         kernel: where to.
         product: what.
         sizes: of the dimensions of its nest.
-        shape: how.
+        of: the instruction.
+        shape: which of its shapes.
     """
 
-    def __init__(self, kernel: Kernel, product: Product, sizes: list[ir.Value], shape: Shape) -> None:
-        self._kernel, self._product, self._sizes, self._shape = kernel, product, sizes, shape
-        kernel.limit(shape.threads, _RESIDENT // shape.threads)
-        self._axes = (product.row, product.column)
-        self._sides = [
-            self._side(operand, tile) for operand, tile in zip(product.nest.inputs, shape.tiles, strict=True)
-        ]
-
-    def _side(self, operand: Operand, tile: int) -> Side:
-        """Memory for one side.
-
-        Rows are longer by so much that the lanes of a warp read from different banks.
-        """
-        deep_last = operand.axes[-1] == self._product.inner
-        size = self._itemsize(operand)
-        instruction = self._shape.instruction
-        more = BYTES * (1 if instruction.pairs or (deep_last and size == 4) else 2) // size
-        tail = [self._shape.depth + more] if deep_last else [tile + more]
-        head = [2, tile] if deep_last else [2, self._shape.depth]
-        buffer = self._kernel.shared([*head, *tail], operand.argument.type, alignment=BYTES)
-        return Side(buffer, deep_last)
-
-    def _itemsize(self, operand: Operand) -> int:
-        return int(operand.argument.type.width) // 8
-
-    def write(self) -> None:
-        """The body."""
-        with self._kernel.body():
-            self._fragments = Fragments(self._shape.instruction)
-            self._aligned = [is_aligned(operand.buffer) for operand in self._product.nest.inputs]
-            each_part(self._product, self._sizes, self._shape.tiles, self._part)
+    def __init__(
+        self, kernel: Kernel, product: Product, sizes: list[ir.Value], of: Instruction, shape: int
+    ) -> None:
+        self._product, self._sizes, self._of = product, sizes, of
+        tiles, warps = of.shapes[shape]
+        self.threads = warps[0] * warps[1] * WARP
+        kernel.limit(self.threads, _RESIDENT // self.threads)
+        self._sides = [_Side(kernel, product, of, shape, number) for number in range(2)]
+        with kernel.body():
+            for side in self._sides:
+                side.begin()
+            each_part(product, sizes, tiles, self._part)
 
     def _part(self, place: list[ir.Value], row: ir.Value, column: ir.Value) -> None:
         """The part of the result that a block has."""
-        product, shape = self._product, self._shape
         self._place, self._first = place, (row, column)
-        inner = self._sizes[product.inner]
+        inner, step = self._sizes[self._product.inner], self._of.step
         none = build.const_index(0)
         # Of the part before, all have read what is in shared memory.
         barrier()
@@ -298,132 +229,110 @@ class TensorProduct:
             self._fetch(none, none)
 
         def body(start: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
-            half = (start // shape.depth) & 1
+            half = (start // step) & 1
             arrived()
             barrier()
-            following = start + shape.depth
+            following = start + step
             with when(following < inner):
                 self._fetch(following, 1 - half)
             return self._multiply(half, sums)
 
-        rows, columns = self._counts()
-        nothing = [self._fragments.nothing()] * (rows * columns)
-        self._store(carry(inner, nothing, body, step=shape.depth))
-
-    def _counts(self) -> tuple[int, int]:
-        """Number of matrices of an instruction along the rows and along the columns of a warp."""
-        shape = self._shape
-        sizes = (shape.instruction.rows, shape.instruction.columns)
-        rows, columns = (
-            tile // warps // size for tile, warps, size in zip(shape.tiles, shape.warps, sizes, strict=True)
-        )
-        return rows, columns
-
-    def _starts(self) -> tuple[list[ir.Value], list[ir.Value]]:
-        """First rows and columns of the warp's matrices in the part of the block."""
-        shape = self._shape
-        numbers = self._fragments.warp // shape.warps[1], self._fragments.warp % shape.warps[1]
-        sizes = (shape.instruction.rows, shape.instruction.columns)
-        rows, columns = (
-            [number * (size * count) + size * step for step in range(count)]
-            for number, size, count in zip(numbers, sizes, self._counts(), strict=True)
-        )
-        return rows, columns
+        rows, columns = (side.starts for side in self._sides)
+        total = ir.Type.parse(self._of.total)
+        kind = ir.VectorType.get([self._of.sizes[0] // _GROUP, 2], total)
+        value = ir.DenseElementsAttr.get_splat(kind, ir.FloatAttr.get(total, 0.0))
+        nothing = build.create("arith.constant", [kind], [], value=value).result
+        self._store(carry(inner, [nothing] * (len(rows) * len(columns)), body, step=step))
 
     def _multiply(self, half: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
         """Adds what is in a half of shared memory."""
-        fragments = self._fragments
-        rows, columns = self._starts()
-        for start in range(0, self._shape.depth, self._shape.instruction.depth):
+        word, of = ir.IntegerType.get_signless(64), self._of
+        shape = [ir.IntegerAttr.get(word, size) for size in (*of.sizes, of.depth)]
+        attributes: dict[str, ir.Attribute] = {"mmaShape": ir.ArrayAttr.get(shape)}
+        if of.rounds:
+            attributes["tf32Enabled"] = ir.UnitAttr.get()
+        starts = [side.starts for side in self._sides]
+        for start in range(0, of.step, of.depth):
             deep = build.const_index(start)
-            left = [fragments.left(self._sides[0], half, row, deep) for row in rows]
-            right = [fragments.right(self._sides[1], half, column, deep) for column in columns]
+            left, right = (
+                [side.part(half, wide, deep) for wide in each]
+                for side, each in zip(self._sides, starts, strict=True)
+            )
             pairs = [(x, y) for x in left for y in right]
-            sums = [fragments.multiply(x, y, total) for (x, y), total in zip(pairs, sums, strict=True)]
+            sums = [
+                build.create("nvgpu.mma.sync", [total.type], [x, y, total], **attributes).result
+                for (x, y), total in zip(pairs, sums, strict=True)
+            ]
         return sums
 
     def _store(self, sums: list[ir.Value]) -> None:
         """Adds the sums to the result, within its edges."""
-        product, fragments = self._product, self._fragments
-        rows, columns = self._starts()
+        product, lane = self._product, self._sides[0]
+        rows, columns = (side.starts for side in self._sides)
         starts = [(row, column) for row in rows for column in columns]
         for (row, column), total in zip(starts, sums, strict=True):
-            for i, j, where in fragments.places(row, column):
-                place = list(self._place)
-                place[product.row] = self._first[0] + i
-                place[product.column] = self._first[1] + j
-                add_to_result(product, self._sizes, place, extract(total, *where))
+            for group in range(self._of.sizes[0] // _GROUP):
+                for i in range(2):
+                    place = list(self._place)
+                    place[product.row] = self._first[0] + (row + lane.lane_row + group * _GROUP)
+                    place[product.column] = self._first[1] + (column + lane.lane_column * 2 + i)
+                    add_to_result(product, self._sizes, place, extract(total, group, i))
 
     # -- from global to shared memory ----------------------------------------------------------------------
 
     def _fetch(self, start: ir.Value, half: ir.Value) -> None:
         """Starts copies of the parts of both sides from a depth on, with zeros past the edges."""
-        inputs = self._product.nest.inputs
-        for number, (operand, aligned) in enumerate(zip(inputs, self._aligned, strict=True)):
-            if aligned is None:
-                self._elements(number, operand, start, half)
-                continue
-            given = number, operand, start, half
-            either(aligned, [], partial(self._rows, *given), partial(self._elements, *given))
+        for side in self._sides:
+            given = side, start, half
+            if side.is_aligned is None:
+                self._elements(*given)
+            else:
+                either(side.is_aligned, [], partial(self._rows, *given), partial(self._elements, *given))
 
-    def _rows(self, number: int, operand: Operand, start: ir.Value, half: ir.Value) -> None:
+    def _rows(self, side: _Side, start: ir.Value, half: ir.Value) -> None:
         """16 bytes at once."""
-        long = BYTES // self._itemsize(operand)
-        with self._each(number, long) as chunk:
-            place, to, left = self._where(number, operand, start, half, (chunk, long))
-            copy(operand.buffer, place, self._sides[number].buffer, to, long, smaller(left, long))
+        long = BYTES // side.size
+        with self._each(side, start, half, long) as (place, to, left):
+            copy(side.operand.buffer, place, side.buffer, to, long, smaller(left, long))
 
-    def _elements(self, number: int, operand: Operand, start: ir.Value, half: ir.Value) -> None:
+    def _elements(self, side: _Side, start: ir.Value, half: ir.Value) -> None:
         """One element after the other.
 
         What is smaller than a word, or of no contiguous row, cannot be copied meanwhile.
         """
-        buffer = self._sides[number].buffer
-        is_word = self._itemsize(operand) >= LEAST and self._aligned[number] is not None
-        with self._each(number, 1) as chunk:
-            place, to, left = self._where(number, operand, start, half, (chunk, 1))
-            if is_word:
-                copy(operand.buffer, place, buffer, to, 1, smaller(left, 1))
+        with self._each(side, start, half, 1) as (place, to, left):
+            if side.size >= LEAST and side.is_aligned is not None:
+                copy(side.operand.buffer, place, side.buffer, to, 1, smaller(left, 1))
             else:
-                nothing = zero(operand.argument.type)
-                buffer[to] = build.select(left > 0, operand.buffer[place], nothing)
+                nothing = zero(side.operand.argument.type)
+                side.buffer[to] = build.select(left > 0, side.operand.buffer[place], nothing)
 
-    def _each(self, number: int, long: int) -> AbstractContextManager[ir.Value]:
-        """The parts of rows, of so many elements, that a thread copies.
+    @contextmanager
+    def _each(
+        self, side: _Side, start: ir.Value, half: ir.Value, long: int
+    ) -> Iterator[tuple[list[ir.Value], list[ir.Value], ir.Value]]:
+        """The parts of rows, of so many elements, that a thread copies, neighbouring threads neighbours.
 
         Unrolled, the addresses of all of them would be kept in registers throughout the kernel.
+
+        Yields:
+            indices in the operand and in shared memory, and how many elements are left of the row.
         """
-        shape = self._shape
-        return span(shape.depth * shape.tiles[number] // long // shape.threads, unrolled=False)
-
-    def _where(
-        self, number: int, operand: Operand, start: ir.Value, half: ir.Value, which: tuple[ir.Value, int]
-    ) -> tuple[list[ir.Value], list[ir.Value], ir.Value]:
-        """Indices in the operand and in shared memory, and how many elements are left of the row.
-
-        Neighbouring threads have neighbouring parts of rows.
-
-        Args:
-            which: the number of the part among those of the thread, and the elements of a part.
-        """
-        side, none = self._sides[number], build.const_index(0)
-        chunk, long = which
-        row = self._shape.depth if side.deep_last else self._shape.tiles[number]
-        chunk = chunk * self._shape.threads + thread_id()
-        slow = chunk // (row // long)
-        fast = chunk % (row // long) * long
-        inner, axis = self._product.inner, self._axes[number]
-        origins = {inner: start, axis: self._first[number]}
-        along, across = (inner, axis) if side.deep_last else (axis, inner)
-        at = {along: origins[along] + fast, across: origins[across] + slow}
-        left = larger(self._sizes[along] - at[along], 0)
-        left = build.select(at[across] < self._sizes[across], left, none)
-        some = left > none
-        place = list(self._place)
-        for dimension in (along, across):
-            place[dimension] = build.select(some, at[dimension], none)
-        indices = [none if dimension is None else place[dimension] for dimension in operand.axes]
-        return indices, [half, slow, fast], left
+        count = self._of.step * side.tile // long // self.threads
+        with span(count, unrolled=False) as number:
+            chunk, none = number * self.threads + thread_id(), build.const_index(0)
+            slow = chunk // (side.row // long)
+            fast = chunk % (side.row // long) * long
+            along, across = (side.inner, side.axis) if side.deep_last else (side.axis, side.inner)
+            origins = {side.inner: start, side.axis: self._first[side.number]}
+            at = {along: origins[along] + fast, across: origins[across] + slow}
+            left = larger(self._sizes[along] - at[along], 0)
+            left = build.select(at[across] < self._sizes[across], left, none)
+            place, some = list(self._place), left > none
+            for dimension in (along, across):
+                place[dimension] = build.select(some, at[dimension], none)
+            indices = [none if dimension is None else place[dimension] for dimension in side.operand.axes]
+            yield indices, [half, slow, fast], left
 
 
 # -- in shared memory -------------------------------------------------------------------------------------
@@ -666,10 +575,10 @@ class GpuMatmul(Pass):
 
     def _lower(self, product: Product) -> list[ir.Operation]:
         """One kernel for any size, and one for large matrices, of which one is launched: both launches."""
-        nest, shapes = product.nest, shapes_of(product, self.precision)
-        tiles, name = [(self.tile, self.tile)], "tensor_product" if shapes else "product"
-        if shapes:
-            tiles = [shape.tiles for shape in shapes]
+        nest, of = product.nest, _instruction_for(product, self.precision)
+        tiles, name = [(self.tile, self.tile)], "product" if of is None else "tensor_product"
+        if of is not None:
+            tiles = [tile for tile, _ in of.shapes]
         elif _is_large(product):
             tiles.append(_TILES)
         kernel, launches = Kernel(nest.op, name), []
@@ -678,14 +587,12 @@ class GpuMatmul(Pass):
             enough = self._are_enough(product, sizes, tiles[1]) if len(tiles) > 1 else None
         kernels = [kernel] if enough is None else [kernel, Kernel(nest.op, f"large_{name}")]
         for is_large, kernel in enumerate(kernels):
-            threads = [shapes[is_large].threads] if shapes else [_SIDE] * 2
-            if shapes:
-                TensorProduct(kernel, product, sizes, shapes[is_large]).write()
-            elif is_large:
-                _Squares(kernel, product, sizes, _TILES, _SIDE, _DEPTH, is_large=True)
+            if of is not None:
+                threads = [_TensorProduct(kernel, product, sizes, of, is_large).threads]
             else:
-                threads = [self.tile // _EACH] * 2
-                _Squares(kernel, product, sizes, tiles[0], threads[0], self.depth)
+                threads = [_SIDE if is_large else self.tile // _EACH] * 2
+                depth = _DEPTH if is_large else self.depth
+                _Squares(kernel, product, sizes, tiles[is_large], threads[0], depth, is_large=bool(is_large))
             with kernel.host():
                 grid = _grid(product, sizes, tiles[is_large])
                 if enough is not None:

@@ -55,7 +55,8 @@ class Running:
         dtype: of the numbers; bools are bytes.
 
     Attributes:
-        dtype: of the numbers in memory.
+        dtype: of the numbers in memory. type: of the numbers.
+        parts: number of components of a tuple.
     """
 
     def __init__(self, kind: str, dtype: np.dtype) -> None:
@@ -63,23 +64,30 @@ class Running:
         is_bool = dtype == np.bool_
         self._kind = _OF_BOOLS[kind] if is_bool and not self._linear else kind
         self.dtype = np.dtype("uint8") if is_bool else dtype
+        self.parts = 2 if self._linear else 1
         self._b = ScalarBuilder(ir)
 
     @property
-    def parts(self) -> int:
-        """Number of components of a tuple."""
-        return 2 if self._linear else 1
-
-    @property
     def type(self) -> ir.Type:
-        """Of the numbers."""
         return self._b.type(self.dtype)
 
     def neutral(self) -> list[ir.Value]:
         """The tuple that changes nothing; a sum begins with -0.0, to which 0.0 and -0.0 can be added."""
+        zero = {"f": -0.0, "c": complex(-0.0, -0.0)}.get(self.dtype.kind, 0)
+        numbers: Sequence[complex]
         if self._linear:
-            return [self._constant(1), self._constant(self._nothing())]
-        return [self._constant(self._number())]
+            numbers = 1, zero
+        elif self._kind in ("max", "min"):
+            least = self._kind == "max"
+            if self.dtype.kind == "f":
+                numbers = [float("-inf" if least else "inf")]
+            else:
+                limits = np.iinfo(self.dtype)
+                numbers = [int(limits.min if least else limits.max)]
+        else:
+            ones = int(np.invert(np.zeros((), self.dtype))) if self._kind == "and" else 1
+            numbers = [zero if self._kind in ("add", "or") else ones]
+        return [self._b.const(number, self.dtype).value for number in numbers]
 
     def combine(self, left: Sequence[ir.Value], right: Sequence[ir.Value]) -> list[ir.Value]:
         """`left` and then `right`."""
@@ -90,33 +98,13 @@ class Running:
 
     def apply(self, value: ir.Value, step: Sequence[ir.Value]) -> ir.Value:
         """The number that comes after one."""
-        b, x = self._b, self._scalar(value)
+        b, x, first = self._b, self._scalar(value), self._scalar(step[0])
         if self._linear:
-            made = b.add(b.mul(self._scalar(step[0]), x), self._scalar(step[1]))
-        else:
-            made = getattr(b, _METHODS[self._kind])(x, self._scalar(step[0]))
-        return made.value
+            return b.add(b.mul(first, x), self._scalar(step[1])).value
+        return getattr(b, _METHODS[self._kind])(x, first).value
 
     def _scalar(self, value: ir.Value) -> Scalar:
         return Scalar(value, self.dtype)
-
-    def _constant(self, number: complex) -> ir.Value:
-        return self._b.const(number, self.dtype).value
-
-    def _nothing(self) -> complex:
-        return -0.0 if self.dtype.kind == "f" else complex(-0.0, -0.0) if self.dtype.kind == "c" else 0
-
-    def _number(self) -> complex:
-        if self._kind in ("add", "or"):
-            return self._nothing()
-        if self._kind == "mul":
-            return 1
-        if self._kind == "and":
-            return int(np.invert(np.zeros((), self.dtype)))
-        if self.dtype.kind == "f":
-            return float("-inf" if self._kind == "max" else "inf")
-        limits = np.iinfo(self.dtype)
-        return int(limits.min if self._kind == "max" else limits.max)
 
 
 class BlockPrefix:
@@ -207,14 +195,13 @@ class Lines:
     def store(self, value: ir.Value, number: ir.Value, line: Sequence[ir.Value]) -> None:
         """Writes what a step has made."""
         row = self._row(number)
-        if self.keeps_first and not self.reverse:
-            row = row + 1
-        self._store(value, row, line)
+        self._store(value, row + 1 if self.keeps_first and not self.reverse else row, line)
 
-    def store_first(self, line: Sequence[ir.Value]) -> None:
-        """Writes the number before the first step, if the result has it."""
+    def store_first(self, line: Sequence[ir.Value], where: Callable[[], ir.Value]) -> None:
+        """Writes the number before the first step, if the result has it, by one of the threads."""
         if self.keeps_first:
-            self._store(self.first(line), self.steps if self.reverse else build.const_index(0), line)
+            with when(where()):
+                self._store(self.first(line), self.steps if self.reverse else build.const_index(0), line)
 
     def _row(self, number: ir.Value) -> ir.Value:
         return self.steps - 1 - number if self.reverse else number
@@ -290,22 +277,12 @@ class _Kernels:
         """Number of parts, steps of a part, the grid, and threads of a block."""
         raise NotImplementedError
 
-    def _write(self, kernel: Kernel, work: Callable[[ir.Value], None]) -> None:
-        """A kernel that does something with its part of each of its lines."""
-        raise NotImplementedError
-
-    def _total(self, line: ir.Value) -> None:
-        """Writes what the part comes to."""
-        raise NotImplementedError
-
-    def _numbers(self, line: ir.Value) -> None:
-        """Writes the numbers of the part."""
-        raise NotImplementedError
-
-    @staticmethod
-    def _place(line: ir.Value, part: ir.Value) -> list[ir.Value]:
-        """Of what a part comes to: neighbouring threads have neighbours."""
-        raise NotImplementedError
+    # Writes a kernel that does something with its part of each of its lines; what the part comes to; the
+    # numbers of the part. Where what a part comes to is kept: neighbouring threads have neighbours.
+    _write: Callable[[Kernel, Callable[[ir.Value], None]], None]
+    _total: Callable[[ir.Value], None]
+    _numbers: Callable[[ir.Value], None]
+    _place: Callable[[ir.Value, ir.Value], list[ir.Value]]
 
     def _keep(self, line: ir.Value, values: Values) -> None:
         """Notes what the part comes to."""
@@ -355,9 +332,7 @@ class _Along(_Kernels):
 
     def _numbers(self, line: ir.Value) -> None:
         lines, running = self._lines, self._running
-        if lines.keeps_first:
-            with when(self._thread.equals(0) & self._part.equals(0)):
-                lines.store_first(self._line)
+        lines.store_first(self._line, lambda: self._thread.equals(0) & self._part.equals(0))
         before = running.apply(lines.first(self._line), self._parts_before(line))
 
         def tile(start: ir.Value, values: Values) -> Values:
@@ -448,16 +423,12 @@ class _Across(_Kernels):
                     work(at)
 
     def _total(self, line: ir.Value) -> None:
-        running = self._running
-        self._keep(
-            line, self._steps(running.neutral(), lambda _, step, values: running.combine(values, step))
-        )
+        neutral, combine = self._running.neutral(), self._running.combine
+        self._keep(line, self._steps(neutral, lambda _, step, values: combine(values, step)))
 
     def _numbers(self, line: ir.Value) -> None:
         lines, running = self._lines, self._running
-        if lines.keeps_first:
-            with when(self._part.equals(0)):
-                lines.store_first(self._line)
+        lines.store_first(self._line, lambda: self._part.equals(0))
 
         def before(part: ir.Value, values: Values) -> Values:
             return [running.apply(values[0], [b[self._place(line, part)] for b in self._sums])]
@@ -490,10 +461,7 @@ class _Across(_Kernels):
 def prefix_sums(op: ir.Operation, counts: ir.Value, each: int) -> None:
     """Kernels before an operation that replace counts of 64 bits by the sums up to each along the last axis.
 
-    Args:
-        op: before which they are launched.
-        counts: an array.
-        each: counts of a block of threads, at least.
+    A block of threads has `each` of them at least.
     """
     _Along(op, lambda: Lines(Running("add", np.dtype("int64")), [counts], counts), each)
 

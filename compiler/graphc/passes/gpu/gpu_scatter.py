@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes at positions that an array says.
-
-Writes at positions that an array says: which loops are such, and kernels for them.
-"""
+"""Writes at positions that an array says: which loops are such, and kernels for them."""
 
 from __future__ import annotations
 
@@ -122,13 +119,8 @@ class ScatterKernels:
     """
 
     def __init__(self, scatter: Scatter, threads: int, sizes: Digits) -> None:
-        self._scatter, self._threads, self._digits = scatter, threads, sizes
+        self._scatter, self._added = scatter, _addend(scatter)
         self._word = ir.IntegerType.get_signless(32)
-        self._added = _addend(scatter)
-
-    def lower(self) -> None:
-        """The kernels and their launches."""
-        scatter, sizes = self._scatter, self._digits
         _, memory, *where = scatter.store.operands
         with ir.InsertionPoint(scatter.op), scatter.op.location:
             self._sizes = [size for _, size in scatter.indices]
@@ -148,7 +140,7 @@ class ScatterKernels:
             # As many threads as rows, or as writes, if these are fewer.
             self._by_rows = self._rows < self._count
             work = smaller(self._rows, self._count) * self._width
-        with kernel.each(work, self._threads) as number:
+        with kernel.each(work, threads) as number:
             self._write(number // self._width, number % self._width)
 
     def _read(self, row: ir.Value, number: ir.Value) -> list[ir.Value]:
@@ -286,7 +278,7 @@ class GpuScatter(Pass):
             scatter = as_scatter(op)
             if scatter is None:
                 return False
-            ScatterKernels(scatter, self.threads, sizes).lower()
+            ScatterKernels(scatter, self.threads, sizes)
             op.erase()
             return True
 

@@ -50,8 +50,7 @@ class SelectKernels:
         # Numbers of two parts are read where they are written.
         self._is_late = call.dtypes[0].kind == "c"
         self._word, self._long = (ir.IntegerType.get_signless(width) for width in (32, 64))
-        tile = _THREADS * _ITEMS
-        self._tile = tile
+        self._tile = tile = _THREADS * _ITEMS
         with ir.InsertionPoint(call.op), call.op.location:
             self._n = build.dims(self._mask)[-1]
             self._sizes = build.dims(self._result)
@@ -120,13 +119,13 @@ class SelectKernels:
 
     def _total(self, kernel: Kernel) -> None:
         """Final values of the last part of each row."""
-
-        def end(row: ir.Value) -> list[ir.Value]:
-            return [self._ends[row, self._parts - 1]]
-
         with kernel.each(self._rows, _THREADS, GRID_ROWS) as row:
-            none = literal(0, self._long)
-            (total,) = either(self._parts > 0, [self._long], lambda: end(row), lambda: [none])
+            (total,) = either(
+                self._parts > 0,
+                [self._long],
+                lambda: [self._ends[row, self._parts - 1]],
+                lambda: [literal(0, self._long)],
+            )
             self._result[split(row, self._sizes)] = total
 
     def _choose(self, kernel: Kernel) -> None:

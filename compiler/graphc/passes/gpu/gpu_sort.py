@@ -17,16 +17,16 @@ from graphc.lowering.calls import product
 from graphc.lowering.carried import carry, either, loop, span, when
 from graphc.passes import Pass
 from graphc.passes.gpu import _notation
-from graphc.passes.gpu._host import calls_of
+from graphc.passes.gpu._host import LibraryCall, calls_of
 from graphc.passes.gpu._kernel import GRID, GRID_ROWS, H200, Kernel, allocate, blocks_for
 from graphc.passes.gpu._nest import exact
 from graphc.passes.gpu._notation import (
     WARP,
     added,
     barrier,
-    block_dim,
     block_id,
     grid_dim,
+    share,
     split,
     thread_id,
 )
@@ -60,7 +60,8 @@ class Keys:
         bits = bits_as(value, self.type)
         if not self._exact:
             bits = build.select(bits.equals(-self._sign), 0, bits)
-        negative = self._op("shrsi", bits, literal(self.width - 1, self.type))
+        shift = literal(self.width - 1, self.type)
+        negative = build.create("arith.shrsi", [self.type], [bits, shift]).result
         key = bits ^ (negative | -self._sign)
         # NaN alone differs from itself.
         return build.select(value.differs(value), self.last(), key)
@@ -71,9 +72,6 @@ class Keys:
             return key ^ -self._sign if self._dtype.kind == "i" else key
         flipped = ((key >> (self.width - 1)) - 1) | -self._sign
         return bits_as(key ^ flipped, kind)
-
-    def _op(self, name: str, *operands: ir.Value) -> ir.Value:
-        return build.create(f"arith.{name}", [self.type], list(operands)).result
 
 
 # The position of what is no element of the row.
@@ -170,7 +168,7 @@ class RadixSort:
 
                 def step(turn: ir.Value, values: list[ir.Value]) -> list[ir.Value]:
                     self._shift = turn * self._size.bits
-                    found = self._split(values)
+                    found = self._items_of(values)
                     ranks, _, _ = self._ranks([self._digit(item[0]) for item in found])
                     for item, rank in zip(found, ranks, strict=True):
                         _store(item, self._tiles, as_index(rank))
@@ -181,7 +179,7 @@ class RadixSort:
                     return values
 
                 values = [x for _, item in items for x in item]
-                sorted_ = self._split(carry(self._passes, values, step))
+                sorted_ = self._items_of(carry(self._passes, values, step))
                 place = first_of_warp(self._thread, self._items)
                 for i, item in enumerate(sorted_):
                     with when(self._n > place + i * WARP):
@@ -191,10 +189,9 @@ class RadixSort:
         kernel.limit(self._size.threads, self._size.blocks + (len(self._types) == 1))
         kernel.launch(grid, [self._size.threads])
 
-    def _split(self, values: list[ir.Value]) -> list[Item]:
-        """Items of their parts."""
+    def _items_of(self, parts: list[ir.Value]) -> list[Item]:
         each = len(self._types)
-        return [values[at : at + each] for at in range(0, len(values), each)]
+        return [parts[at : at + each] for at in range(0, len(parts), each)]
 
     # -- longer ones ---------------------------------------------------------------------------------------
 
@@ -234,26 +231,25 @@ class RadixSort:
                         copy_with(each, new)
             steps.erase()
 
-    def _launch(self, kernel: Kernel) -> None:
+    @contextmanager
+    def _part(self, kernel: Kernel) -> Iterator[None]:
+        """The part of a row that is the block's, for each of its rows, in a kernel that is launched."""
+        with kernel.body():
+            self._thread = thread_id()
+            with span(self._rows, block_id(1), grid_dim(1)) as row:
+                self._row = row
+                self._start = block_id() * self._chunk
+                self._stop = smaller(self._start + self._chunk, self._n)
+                yield
         with kernel.host():
             grid = [self._parts, smaller(self._rows, GRID_ROWS)]
         kernel.limit(self._size.threads, self._size.blocks)
         kernel.launch(grid, [self._size.threads])
 
-    @contextmanager
-    def _part(self) -> Iterator[None]:
-        """The part of a row that is the block's, for each of its rows."""
-        self._thread = thread_id()
-        with span(self._rows, block_id(1), grid_dim(1)) as row:
-            self._row = row
-            self._start = block_id() * self._chunk
-            self._stop = smaller(self._start + self._chunk, self._n)
-            yield
-
     def _count(self, kernel: Kernel) -> None:
         """Counts of digits in each part."""
         found = kernel.shared([self._digits], self._word)
-        with kernel.body(), self._part():
+        with self._part(kernel):
             for digit in self._own():
                 found[digit] = literal(0, self._word)
             barrier()
@@ -266,20 +262,18 @@ class RadixSort:
                 count = converted(found[digit], self._long)
                 self._counts[self._row, digit * self._parts + block_id()] = count
             barrier()
-        self._launch(kernel)
 
     def _move(self, kernel: Kernel) -> None:
         """Items of each part to where the prefix sums say."""
         self._shared(kernel)
         self._away = kernel.shared([self._digits], self._long)
-        with kernel.body(), self._part():
+        with self._part(kernel):
             for digit in self._own():
                 at = digit * self._parts + block_id()
                 before = self._counts[self._row, larger(at - 1, 0)]
                 self._away[digit] = build.select(at.equals(0), 0, before)
             with span(self._stop, self._start, self._tile) as start:
                 self._move_tile(start)
-        self._launch(kernel)
 
     def _shared(self, kernel: Kernel) -> None:
         """Memory for ranks, and for a tile in order."""
@@ -330,13 +324,8 @@ class RadixSort:
     def _items_at(
         self, start: ir.Value, types: list[ir.Type], *, first: bool = False
     ) -> list[tuple[ir.Value, Item]]:
-        """The thread's items of a tile, and whether there are so many; beyond the part's end is what comes
-        after all others.
-
-        Args:
-            start: of the tile.
-            types: of the parts that are asked for.
-            first: whether nothing has been moved yet; else that is seen by each pass.
+        """The thread's items of the tile from `start` on, of parts of some types, and whether there are so
+        many; beyond the part's end is what comes after all others. Each pass sees whether it is the first.
         """
 
         def read(places: list[ir.Value]) -> list[ir.Value]:
@@ -418,84 +407,58 @@ def demand_fewer(count: ir.Value, limit: int, given: str) -> None:
 
 
 class SortKernels:
-    """The kernels of a sort: of rows so short that comparing is fast, and of others.
+    """The kernels of a call that sorts rows, or gives the positions which do (`argsort`).
 
     Args:
-        op: before which they are launched.
-        source, result: rows, along the last axis, of numbers; of these or of positions.
-        dtype: of the numbers.
+        call: before which they are launched.
         tile: elements of a row that is sorted by comparisons at most, a power of 2.
         sizes: of the kernels for longer rows.
-        positions: whether the result is what sorts the numbers, and not they.
     """
 
-    def __init__(
-        self,
-        op: ir.Operation,
-        source: ir.Value,
-        result: ir.Value,
-        dtype: np.dtype,
-        tile: int,
-        sizes: Digits,
-        *,
-        positions: bool,
-    ) -> None:
-        self._op, self._positions = op, positions
-        self._source, self._result, self._digits = exact(source), exact(result), sizes
-        self._keys = Keys(dtype, exact=not positions)
-        self._tile = tile
+    def __init__(self, call: LibraryCall, tile: int, sizes: Digits) -> None:
+        op, self._tile, self._positions = call.op, tile, call.kernel.name == "argsort"
+        self._source, self._result = map(exact, call.buffers[:2])
+        self._keys = Keys(call.dtypes[0], exact=not self._positions)
         self._types = [self._keys.type, ir.IntegerType.get_signless(32)][: 1 + self._positions]
-
-    def lower(self) -> None:
-        """The kernels and their launches."""
-        with ir.InsertionPoint(self._op), self._op.location:
+        with ir.InsertionPoint(op), op.location:
             *self._sizes, self._n = build.dims(self._source)
             self._rows = product(self._sizes)
-            fits = self._n <= self._tile
+            fits = self._n <= tile
             threads = larger(blocks_for(self._n, 2 * WARP, _THREADS // WARP), 1) * WARP
             short = smaller(build.select(fits & (self._n > 0), self._rows, 0), GRID)
             long = build.select(fits, 0, self._rows)
             if self._positions:
                 demand_fewer(self._n, 1 << 31, "argsort: a row has {given} elements")
         known = number(self._n)
-        if known is None or known <= self._tile:
-            kernel = Kernel(self._op, "sort")
-            self._sort(kernel)
+        if known is None or known <= tile:
+            kernel = Kernel(op, "sort")
+            shared = [kernel.shared([tile], kind) for kind in self._types]
+            with kernel.body(), span(self._rows, block_id(), grid_dim()) as row:
+                self._sort(shared, row)
             kernel.launch([short], [threads])
-        if known is None or known > self._tile:
-            passes = -(-self._keys.width // self._digits.bits)
-            types, read, write = self._types, self._read, self._finish
-            RadixSort(self._op, long, self._n, types, passes, read, write, self._digits)
+        if known is None or known > tile:
+            passes = -(-self._keys.width // sizes.bits)
+            RadixSort(op, long, self._n, self._types, passes, self._read, self._finish, sizes)
 
     def _read(self, row: ir.Value, place: ir.Value) -> Item:
         key = self._keys.of(self._source[*split(row, self._sizes), place])
         return [key, converted(place, self._types[1])] if self._positions else [key]
 
-    def _sort(self, kernel: Kernel) -> None:
-        """A kernel whose blocks sort rows."""
-        shared = [kernel.shared([self._tile], kind) for kind in self._types]
-        with kernel.body():
-            self._thread, self._width = thread_id(), block_dim()
-            with span(self._rows, block_id(), grid_dim()) as row:
-                self._one_row(shared, row)
-
-    def _one_row(self, shared: list[ir.Value], row: ir.Value) -> None:
-        levels = _levels(smaller(self._n, self._tile))
+    def _sort(self, shared: list[ir.Value], row: ir.Value) -> None:
+        """A block sorts a row; past its end is what comes after all others."""
+        count = smaller(self._n, self._tile)
+        levels = _levels(count)
         size = build.const_index(1) << levels
-        with span(size, self._thread, self._width) as place:
-            _store(self._item(row, place), shared, place)
+        with share(size) as place:
+            inside = place < self._n
+            key, *position = self._read(row, smaller(place, self._n - 1))
+            item = [build.select(inside, key, self._keys.last())]
+            _store([*item, *(build.select(inside, x, _NONE) for x in position)], shared, place)
         barrier()
         by_block.network(_notation, shared, size, levels, _after)
-        with span(smaller(self._n, self._tile), self._thread, self._width) as place:
+        with share(count) as place:
             self._finish(row, place, _load(shared, place))
         barrier()
-
-    def _item(self, row: ir.Value, place: ir.Value) -> Item:
-        """An element of a row; past its end what comes after all others."""
-        inside = place < self._n
-        key, *position = self._read(row, smaller(place, self._n - 1))
-        last = self._keys.last()
-        return [build.select(inside, key, last), *(build.select(inside, x, _NONE) for x in position)]
 
     def _finish(self, row: ir.Value, place: ir.Value, item: Item) -> None:
         """Writes an element of the result."""
@@ -564,9 +527,6 @@ class GpuSort(Pass):
         for call in calls_of(module, ("sort", "argsort")):
             if call.dtypes[0].kind == "c":
                 continue
-            positions = call.kernel.name == "argsort"
-            source, result = call.buffers[:2]
-            dtype = call.dtypes[0]
-            SortKernels(call.op, source, result, dtype, self.tile, sizes, positions=positions).lower()
+            SortKernels(call, self.tile, sizes)
             call.erase()
             self.count("calls")

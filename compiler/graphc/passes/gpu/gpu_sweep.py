@@ -71,11 +71,9 @@ class GpuSweep(Pass):
         last, kept = operations[-1], _kept(operations)
         kernel = _Sweep(operations, kept)
         rows, columns = kernel.sizes
-        if (rows is not None and rows < self.rows) or (
-            columns is not None and not 0 < columns <= kernel.most
-        ):
-            return False
-        if not kernel.fits_in_shared_memory:
+        is_small = rows is not None and rows < self.rows
+        is_wide = columns is not None and not 0 < columns <= kernel.most
+        if is_small or is_wide or not kernel.fits_in_shared_memory:
             return False
         if rows is not None and columns is not None:
             kernel.write(self.blocks)
@@ -110,26 +108,23 @@ class _Part:
     """
 
     def __init__(self, op: ir.Operation) -> None:
-        nest = Nest(op)
-        self.parts: Parts | None = None
+        nest, row = Nest(op), None
         self.is_last = nest.rank == 2 and is_columns(nest)
         if not self.is_last:
             nest = Nest(op)  # that one may have been turned round
-        row: RowNest | None
+        is_sum = nest.reduction == [True]
+        self.parts: Parts | None = in_parts(nest) if self.is_last or is_sum else None
         if self.is_last:
-            self.parts, row = in_parts(nest), RowNest(nest, 1, {})
-        elif nest.reduction == [True]:
-            self.parts, inner = in_parts(nest), Nest(op)
-            others = [] if self.parts is None else self.parts.others
+            row = RowNest(nest, 1, {})
+        elif is_sum:
+            inner, others = Nest(op), [] if self.parts is None else self.parts.others
             inner.reduction = [False]
             inner.outputs = [inner.outputs[place] for place, _ in others]
             inner.yields = [inner.yields[place] for place, _ in others]
             row = RowNest(inner, 1, {})
         else:
             row = as_rows(nest, 1)
-        fails = (
-            row is None or nest.gathered or (self.parts is None and (self.is_last or any(nest.reduction[:1])))
-        )
+        fails = nest.gathered or (self.parts is None and (self.is_last or any(nest.reduction[:1])))
         self.row = None if fails else row
 
     @property
@@ -318,11 +313,10 @@ class _Sweep:
             self._extents = [[row.nest.extent(axis) for axis in range(row.nest.rank)] for row in self._rows]
         results = [self._columns.buffers(kernel, [self._size, parts])]
         results += [found.buffers(kernel, [parts]) for found in self._sums]
+        rooms = [(self._columns, self.most), *((found, _THREADS) for found in self._sums)]
         shared = [
             [kernel.shared([size], operand.argument.type) for operand in found.accumulators]
-            for found, size in zip(
-                [self._columns, *self._sums], [self.most, *[_THREADS] * len(self._sums)], strict=True
-            )
+            for found, size in rooms
         ]
         kernel.limit(_THREADS, _RESIDENT)
         with kernel.body():
@@ -372,26 +366,24 @@ class _Sweep:
         readers = writer.readers(last)
         writer.store()
 
-        def add() -> list[ir.Value]:
-            columns, found = self._columns, list[ir.Value]()
-            wanted = [columns.nest.yields[place] for place in columns.combiners]
-            needed = [o.argument for o in columns.nest.needed(wanted) if o not in columns.accumulators]
-            count = len(columns.accumulators)
-            for number, group in enumerate(held.groups):
-                for lane in range(self._lanes):
-                    values = {argument: readers[argument](group, lane) for argument in needed}
-                    own = carried[len(found) : len(found) + count]
-                    values.update(zip(columns.arguments(), own, strict=True))
-                    found += columns.nest.compute(wanted, values, held.indices(number, lane))
-            for sums in self._sums:
-                own = carried[len(found) : len(found) + len(sums.accumulators)]
-                values = {**known, **dict(zip(sums.arguments(), own, strict=True))}
-                found += sums.nest.compute(
-                    [sums.nest.yields[place] for place in sums.combiners], values, [row]
-                )
-            return found
+        found: list[ir.Value] = []
 
-        return [build.select(active, *pair) for pair in zip(add(), carried, strict=True)]
+        def add(parts: Parts, values: dict[ir.Value, ir.Value], indices: Sequence[ir.Value]) -> None:
+            own = carried[len(found) : len(found) + len(parts.accumulators)]
+            values.update(zip(parts.arguments(), own, strict=True))
+            wanted = [parts.nest.yields[place] for place in parts.combiners]
+            found.extend(parts.nest.compute(wanted, values, indices))
+
+        columns = self._columns
+        needed = columns.nest.needed([columns.nest.yields[place] for place in columns.combiners])
+        given = [o.argument for o in needed if o not in columns.accumulators]
+        for number, group in enumerate(held.groups):
+            for lane in range(self._lanes):
+                values = {argument: readers[argument](group, lane) for argument in given}
+                add(columns, values, held.indices(number, lane))
+        for sums in self._sums:
+            add(sums, dict(known), [row])
+        return [build.select(active, *pair) for pair in zip(found, carried, strict=True)]
 
     def _share_values(self, values: Sequence[ir.Value], shared: Sequence[Sequence[ir.Value]]) -> None:
         """Writes what a thread has added up where the block sees it: columns of a row of threads in order."""

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import product as product_of
+
 from graphc.ir.build import const_index, dtype_of
 from graphc.ir.lifetimes import root_of
 from graphc.ir.value import parts_of, smaller
@@ -123,22 +126,17 @@ class _Writer:
         self._shared = [kernel.shared([side, side + 1], o.argument.type) for o in self._inputs]
         kernel.limit(_THREADS * _THREADS, _RESIDENT)
         with kernel.body():
-            together = None
-            if self._lanes > 1:
-                rows = (self._sizes[self._last] | self._sizes[self._other]) % self._lanes
-                together = rows.equals(0) & are_aligned(self._wide, self._lanes)
+            lanes, together = self._lanes, None
+            if lanes > 1:
+                rows = (self._sizes[self._last] | self._sizes[self._other]) % lanes
+                together = rows.equals(0) & are_aligned(self._wide, lanes)
             # A loop over squares would keep the addresses of all vectors in registers.
             *rest, other, last = split(block_id(), squares)
             place = dict(zip(self._rest, rest, strict=True)), other * side, last * side
             if together is None:
                 self._square(*place, 1)
             else:
-                either(
-                    together,
-                    [],
-                    lambda: self._square(*place, self._lanes),
-                    lambda: self._square(*place, 1),
-                )
+                either(together, [], lambda: self._square(*place, lanes), lambda: self._square(*place, 1))
         kernel.launch([grid], [_THREADS, _THREADS])
 
     def _square(self, place: dict[int, ir.Value], other: ir.Value, last: ir.Value, lanes: int) -> None:
@@ -148,37 +146,30 @@ class _Writer:
         starts = [along + first for first in range(0, self._side, _THREADS * lanes)]
         squares = []
         for operand in self._inputs:
-            for line in lines:
-                for start in starts:
-                    indices = self._indices(
-                        place,
-                        smaller(other + start, self._sizes[self._other] - lanes),
-                        smaller(last + line, self._sizes[self._last] - 1),
-                    )
-                    squares.append(
-                        load(operand, indices) if lanes == 1 else load_vector(operand, indices, lanes)
-                    )
+            for line, start in product_of(lines, starts):
+                indices = self._indices(
+                    place,
+                    smaller(other + start, self._sizes[self._other] - lanes),
+                    smaller(last + line, self._sizes[self._last] - 1),
+                )
+                squares.append(load(operand, indices) if lanes == 1 else load_vector(operand, indices, lanes))
         found = iter(squares)
         for buffer in self._shared:
-            for line in lines:
-                for start in starts:
-                    value = next(found)
-                    for lane in range(lanes):
-                        buffer[line, start + lane] = value if lanes == 1 else extract(value, lane)
+            for line, start in product_of(lines, starts):
+                value = next(found)
+                for lane in range(lanes):
+                    buffer[line, start + lane] = value if lanes == 1 else extract(value, lane)
         barrier()
-        for line in lines:
-            for start in starts:
-                row, column = other + line, last + start
-                with when((row < self._sizes[self._other]) & (column < self._sizes[self._last])):
-                    self._elements(self._indices(place, row, column), start, line, lanes)
-
-    def _elements(self, indices: list[ir.Value], start: ir.Value, line: ir.Value, lanes: int) -> None:
-        """Neighbouring elements of the result."""
         pairs = list(zip(self._inputs, self._shared, strict=True))
-        group = Group(indices, [], const_index(0), lanes)
-        write_elements(
-            self._nest, group, lambda lane: {o.argument: buffer[start + lane, line] for o, buffer in pairs}
-        )
+
+        def read(line: ir.Value, start: ir.Value, lane: int) -> dict[ir.Value, ir.Value]:
+            return {o.argument: buffer[start + lane, line] for o, buffer in pairs}
+
+        for line, start in product_of(lines, starts):
+            row, column = other + line, last + start
+            with when((row < self._sizes[self._other]) & (column < self._sizes[self._last])):
+                group = Group(self._indices(place, row, column), [], const_index(0), lanes)
+                write_elements(self._nest, group, partial(read, line, start))
 
     def _indices(self, place: dict[int, ir.Value], other: ir.Value, last: ir.Value) -> list[ir.Value]:
         found = {**place, self._other: other, self._last: last}
