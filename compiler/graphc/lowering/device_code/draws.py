@@ -460,11 +460,7 @@ class Integers:
     bits take as many, the lowest ones first, of 32 that are the draws' own. An attempt gives no number where
     some would come more often than others. Halves of words that are left over are kept in the state.
 
-    Args:
-        op: the operation.
-        state: the generator's words before the draws, a tensor.
-        extent: a tensor of one element: how far integers are from the lowest one at most; of their type.
-        count: how many there are, an index.
+    The extent is a tensor of one element, of their type: how far they are from the lowest one at most.
     """
 
     def __init__(self, op: ir.Operation, state: ir.Value, extent: ir.Value, count: ir.Value) -> None:

@@ -163,11 +163,7 @@ def possible_alike(state: ir.Value, share: Callable[[], ir.Value]) -> Source:
 def possible(op: ir.Operation, state: ir.Value, share: ir.Value, sizes: list[ir.Value]) -> Source:
     """A number in [0, 1) for each draw whose probability is not 0; the others take no word.
 
-    Args:
-        op: the operation.
-        state: the generator's words before the draws, a tensor.
-        share: the probabilities, a tensor that is repeated along dimensions in which its type has 1.
-        sizes: of the draws.
+    Probabilities are repeated along dimensions in which their type has 1, up to the sizes of the draws.
     """
     count = calls.product(sizes)
     kind = ir.RankedTensorType.get([build.DYNAMIC] * len(sizes), word_type())

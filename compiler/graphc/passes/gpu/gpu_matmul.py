@@ -197,12 +197,7 @@ class _TensorProduct:
     While a half of shared memory is multiplied, the next part of both sides is copied to the other one: 16
     bytes at once where rows begin at such addresses, else element by element.
 
-    Args:
-        kernel: where to.
-        product: what.
-        sizes: of the dimensions of its nest.
-        of: the instruction.
-        shape: which of its shapes.
+    It has the instruction's shape of that number; sizes are those of the nest's dimensions.
     """
 
     def __init__(
@@ -360,14 +355,8 @@ class _Squares:
     memory, sums in registers. Of any product a part of both sides is copied, then added up; of large ones the
     next part is read while this one is added up, to the other half of shared memory.
 
-    Args:
-        kernel: where to.
-        product: what.
-        sizes: of the dimensions of its nest.
-        tiles: rows and columns of a block.
-        side: threads along each side.
-        depth: of a step.
-        is_large: whether there are two halves, from which a thread loads several elements at a time.
+    A block has `tiles` rows and columns and `side` threads along each side. Threads of large ones load
+    several elements at a time.
     """
 
     def __init__(

@@ -363,14 +363,10 @@ def items_of_warp(
     read: Callable[[list[ir.Value]], list[ir.Value]],
     nothing: list[ir.Value],
 ) -> list[tuple[ir.Value, Item]]:
-    """A thread's items, each of which is beside those of the other lanes; and whether there are so many.
+    """Items of a thread from a place on, each beside those of the other lanes; and whether they exist.
 
-    Args:
-        place: of the first one.
-        items: how many are wanted.
-        stop: where items end.
-        read: gives the parts of items at some places, one after the other.
-        nothing: an item that stands for those beyond the end.
+    `read` gives the parts of items at some places, one after the other; `nothing` is an item that stands for
+    those beyond the end.
     """
     # All comparisons are with literals: what is the same for all tiles would take registers.
     left, kinds = stop - place, [part.type for part in nothing]
@@ -396,8 +392,7 @@ _THREADS = 512
 def demand_fewer(count: ir.Value, limit: int, given: str) -> None:
     """Makes a check of what is numbered with 32 bits, at the insertion point, unless it is known to hold.
 
-    Args:
-        count: of the host. limit: what it has to be less than. given: a text with the number, `{given}`.
+    The text says `{given}` for the number.
     """
     known = number(count)
     if known is None or known >= limit:
