@@ -71,22 +71,20 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return printing.Print(op.message, op.attrs)(inputs[0])
 
 
-# Graphc's op of the same search, the role of the value of the inner graph, and attributes that both ops have.
-_SOLVERS: dict[str, tuple[Any, str, tuple[str, ...]]] = {
-    "MinimizeScalarOp": (optimize.MinimizeScalarOp, "objective", ()),
-    "MinimizeOp": (optimize.MinimizeOp, "objective", ("jac", "hess", "use_vectorized_jac")),
-    "RootScalarOp": (optimize.RootScalarOp, "equation", ("jac", "hess")),
-    "RootOp": (optimize.RootOp, "equations", ("jac", "use_vectorized_jac")),
-}
-
-
-@converts(*_SOLVERS, module="pytensor.tensor.optimize")
+@converts("MinimizeScalarOp", "MinimizeOp", "RootScalarOp", "RootOp", module="pytensor.tensor.optimize")
 def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
+    """By graphc's op of the same search: the role of the inner graph's value, and attributes of both ops."""
+    solvers: dict[str, tuple[Any, str, tuple[str, ...]]] = {
+        "MinimizeScalarOp": (optimize.MinimizeScalarOp, "objective", ()),
+        "MinimizeOp": (optimize.MinimizeOp, "objective", ("jac", "hess", "use_vectorized_jac")),
+        "RootScalarOp": (optimize.RootScalarOp, "equation", ("jac", "hess")),
+        "RootOp": (optimize.RootOp, "equations", ("jac", "use_vectorized_jac")),
+    }
     if getattr(op, "bound_kwargs", ()):
         raise NoConversion("bounds that are computed")
     if getattr(op, "hessp", False):
         raise NoConversion("products of the Hessian with vectors")
-    made_by, role, options = _SOLVERS[type(op).__name__]
+    made_by, role, options = solvers[type(op).__name__]
     converter = Converter(c)
     inner = [converter.new_input(variable) for variable in op.fgraph.inputs]
     (value,) = converter.convert(op.fgraph.outputs[:1])
