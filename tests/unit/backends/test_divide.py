@@ -15,11 +15,11 @@ import pytest
 import graphc
 import graphc.tensor as pt
 from graphc.backends.contexts import new_context
+from graphc.backends.cpu import build, pipeline
 from graphc.backends.cpu import object as codegen
-from graphc.backends.cpu import pipeline
 from graphc.backends.cpu.object import compile_to_object, share
 from graphc.backends.handoff import to_llvmlite
-from graphc.backends.stages import Stage
+from graphc.backends.stages import Request, Stage, Vectors
 from graphc.errors import CompileError
 from graphc.native.parts import Piece
 from graphc.passes.llvm.divide_kernel import EXPORTS, DivideKernel
@@ -90,12 +90,14 @@ def divide(text: str, size: int = 5, large: int = 0) -> tuple[str, list[Piece]]:
         return translate_module_to_llvmir(module.operation), pieces
 
 
-def change(monkeypatch: pytest.MonkeyPatch, *, large: int, size: int) -> None:
-    """Other limits for compiled functions."""
+def change(
+    monkeypatch: pytest.MonkeyPatch, *, large: int, size: int, vectors: Vectors = Request().vectors
+) -> None:
+    """Other limits for compiled functions, and vectors."""
     flag = f"graphc-divide-kernel{{large={large} size={size}}}"
     entries = [
         (flag, reason) if entry.startswith("graphc-divide-kernel") else (entry, reason)
-        for entry, reason in pipeline.FAST_RUN
+        for entry, reason in pipeline.pipeline("fast_run", Request(vectors=vectors))
     ]
     assert flag in dict(entries)
     monkeypatch.setitem(pipeline.PIPELINES, "fast_run", (Stage.of("changed", entries),))
@@ -261,6 +263,29 @@ def test_a_divided_function_computes_the_same(monkeypatch):
     for length in (0, 1, 7, 5000):
         values = [rng.standard_normal(length) * 0.1 for _ in range(2)]
         np.testing.assert_allclose(divided(*values, np.zeros(length))[:-1], whole(*values), rtol=1e-9)
+
+
+@pytest.mark.parametrize("masks", [False, True])
+def test_pieces_of_loops_over_elements_are_final(monkeypatch, masks):
+    """LLVM's passes would find nothing to do in them."""
+    x, y = pt.dvectors("x", "y")
+    a, b, outputs = x, y, []
+    for i in range(40):
+        total = (a * float(i + 1 + masks) + b / (1 + a * a)).sum()
+        a, b = a + b * total * 1e-6, b - a * 1e-3
+        outputs.append(total)
+    change(monkeypatch, large=0, size=400, vectors=(16, 16, masks, False))
+    pieces = []
+    original = codegen.compile_to_object
+    monkeypatch.setattr(
+        build, "compile_to_object", lambda *a, **o: pieces.extend(o["pieces"]) or original(*a, **o)
+    )
+    f = graphc.function([x, y], outputs, mode="fast_run")
+    assert len(pieces) > 1 and all(piece.is_final for piece in pieces)
+    given = [np.linspace(0.1, 1, 13), np.linspace(1, 2, 13)]
+    change(monkeypatch, large=1 << 60, size=1)
+    whole = graphc.function([x, y], [*outputs, a.sum()])
+    np.testing.assert_allclose(f(*given), whole(*given)[:-1], rtol=1e-9)
 
 
 def test_values_are_in_the_frame_on_all_paths(everything):

@@ -9,7 +9,7 @@ around it. A call costs some ten nanoseconds; a block has thousands of elements.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from graphc.ir.build import constant_value, predicate_of
@@ -146,6 +146,25 @@ def constant_of(value: ir.Value) -> int | None:
     return int(attribute.value) if isinstance(attribute, ir.IntegerAttr) else None
 
 
+def call_of(name: str, operands: Sequence[ir.Value], results: Sequence[ir.Type] = ()) -> ir.Operation:
+    """A call, at the insertion point."""
+    attributes = {
+        "callee": ir.FlatSymbolRefAttr.get(name),
+        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(operands), 0]),
+        "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
+    }
+    return ir.Operation.create("llvm.call", list(results), list(operands), attributes)
+
+
+def apart_from_others(function: ir.Operation) -> set[ir.Value]:
+    """A function's parameters that do not overlap others."""
+    blocks = list(function.regions[0].blocks)
+    if not blocks or "arg_attrs" not in function.attributes:
+        return set()
+    given = zip(blocks[0].arguments, function.attributes["arg_attrs"], strict=True)
+    return {value for value, attributes in given if "llvm.noalias" in attributes}
+
+
 class _Outlining:
     """Makes a loop a function.
 
@@ -189,16 +208,8 @@ class _Outlining:
         made = self._define(module_body, kinds, result)
         with self._function.location:
             with ir.InsertionPoint(self._compare):
-                call = ir.Operation.create(
-                    "llvm.call",
-                    [] if result is None else [result],
-                    [*self._captured, *initial],
-                    {
-                        "callee": ir.FlatSymbolRefAttr.get(self._name),
-                        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(kinds), 0]),
-                        "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
-                    },
-                )
+                operands = [*self._captured, *initial]
+                call = call_of(self._name, operands, [] if result is None else [result])
                 results = self._taken_apart(call)
             exit_operands = list(self._branch.operands)[1:]
             replaced = dict(zip(self._results, results, strict=True))
@@ -218,7 +229,7 @@ class _Outlining:
 
     def _define(self, module_body: ir.Block, kinds: list[str], result: Any) -> ir.Operation:
         """The new function, empty; what does not overlap does not there either."""
-        noalias = self._apart()
+        noalias = apart_from_others(self._function)
         parameters = [
             f"{kind} {{llvm.noalias}}" if i < len(self._captured) and self._captured[i] in noalias else kind
             for i, kind in enumerate(kinds)
@@ -228,14 +239,6 @@ class _Outlining:
         made = ir.Operation.parse(text)
         ir.InsertionPoint(module_body).insert(made)
         return made
-
-    def _apart(self) -> set[ir.Value]:
-        """The function's parameters that do not overlap others."""
-        if "arg_attrs" not in self._function.attributes:
-            return set()
-        arguments = self._function.regions[0].blocks[0].arguments
-        given = zip(arguments, self._function.attributes["arg_attrs"], strict=True)
-        return {value for value, attributes in given if "llvm.noalias" in attributes}
 
     def _taken_apart(self, call: ir.Operation) -> Iterator[Any]:
         if len(self._results) < 2:

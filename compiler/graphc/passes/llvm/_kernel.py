@@ -19,7 +19,7 @@ from graphc.ir.helpers import callee_of
 from graphc.library.helpers import Split
 from graphc.library.markers import END, END_IN_FRAME, PLACE_ALL, PLANNED
 from graphc.library.pool import SIZES, decision
-from graphc.passes.llvm._inner_loops import CONSTANTS, constant_of
+from graphc.passes.llvm._inner_loops import CONSTANTS, call_of, constant_of
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
@@ -259,11 +259,11 @@ def _place(module: ir.Module, workspace: ir.Value, buffers: Sequence[_Buffer], t
         attributes = {"global_name": ir.FlatSymbolRefAttr.get(name)}
         table = ir.Operation.create("llvm.mlir.addressof", [pointer], attributes=attributes).result
         rows = _number(i64, len(buffers))
-        _call(PLACE_ALL, [to, workspace, table, rows])
+        call_of(PLACE_ALL, [to, workspace, table, rows])
     for buffer in buffers:
         for end in buffer.ends:
             with end.location, ir.InsertionPoint(end):
-                _call(END_IN_FRAME, [to, _number(i64, buffer.slot), end.operands[1]])
+                call_of(END_IN_FRAME, [to, _number(i64, buffer.slot), end.operands[1]])
             end.erase()
         address = buffer.store.operands[1].owner
         for op in (buffer.store, address, buffer.read, buffer.place):
@@ -273,15 +273,6 @@ def _place(module: ir.Module, workspace: ir.Value, buffers: Sequence[_Buffer], t
 def _number(kind: ir.Type, value: int) -> ir.Value:
     attributes = {"value": ir.IntegerAttr.get(kind, value)}
     return ir.Operation.create("llvm.mlir.constant", [kind], attributes=attributes).result
-
-
-def _call(name: str, operands: Sequence[ir.Value]) -> None:
-    attributes = {
-        "callee": ir.FlatSymbolRefAttr.get(name),
-        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(operands), 0]),
-        "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
-    }
-    ir.Operation.create("llvm.call", [], list(operands), attributes)
 
 
 def _declare(module: ir.Module, name: str, kinds: str) -> None:
@@ -400,7 +391,7 @@ class Kernel:
             operands = [self._frame.result]
             if has_row:
                 operands.append(self._row(f"graphc_row_{nest.name}", row))
-            _call(name, operands)
+            call_of(name, operands)
         nest.call.erase()
 
     def _row(self, name: str, row: list[int]) -> Any:

@@ -10,6 +10,7 @@ from graphc.ir.helpers import HELPER, attribute_of, callee_of, declared
 from graphc.ir.walk import LOOPS, split_after, symbol_of, walk_for
 from graphc.library.helpers import CONTEXT, Allocation
 from graphc.passes import Pass
+from graphc.passes.llvm._inner_loops import call_of
 from graphc_dialects._mlir import ir
 
 if TYPE_CHECKING:
@@ -76,16 +77,8 @@ class ArenaAllocation(Pass):
 
     def _replace(self, ir: ModuleType, call: ir.Operation, context: ir.Value) -> None:
         with ir.InsertionPoint(call), call.location:
-            new = ir.Operation.create(
-                "llvm.call",
-                results=[call.results[0].type],
-                operands=[context, _checked_bytes(ir, call.operands[0])],
-                attributes={
-                    "callee": ir.FlatSymbolRefAttr.get(Allocation().symbol),
-                    "operandSegmentSizes": ir.DenseI32ArrayAttr.get([2, 0]),
-                    "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
-                },
-            )
+            operands = [context, _checked_bytes(ir, call.operands[0])]
+            new = call_of(Allocation().symbol, operands, [call.results[0].type])
         call.results[0].replace_all_uses_with(new.results[0])
         call.erase()
         self._return_on_null(ir, new)
@@ -160,16 +153,7 @@ def _pass_context(ir: ModuleType, call: ir.Operation, context: ir.Value) -> ir.O
     """Calls a function with the context before its other arguments; returns the new call."""
     operands = [context, *call.operands]
     with ir.InsertionPoint(call), call.location:
-        new = ir.Operation.create(
-            "llvm.call",
-            results=[result.type for result in call.results],
-            operands=operands,
-            attributes={
-                "callee": call.attributes["callee"],
-                "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(operands), 0]),
-                "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
-            },
-        )
+        new = call_of(callee_of(call), operands, [result.type for result in call.results])
     for old, result in zip(call.results, new.results, strict=True):
         old.replace_all_uses_with(result)
     call.erase()

@@ -22,7 +22,15 @@ from graphc.ir.helpers import callee_of
 from graphc.ir.walk import named_attributes, symbol_of
 from graphc.library.markers import PLACES
 from graphc.passes import Pass
-from graphc.passes.llvm._inner_loops import Counted, constant_of, counted, inner_loops, last_of
+from graphc.passes.llvm._inner_loops import (
+    Counted,
+    apart_from_others,
+    call_of,
+    constant_of,
+    counted,
+    inner_loops,
+    last_of,
+)
 from graphc.passes.llvm.divide_kernel import EXPORTS
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
@@ -150,12 +158,20 @@ class VectoriseBodies(Pass):
             self.count("loops")
 
     def _divide(self, piece: ir.Operation, widest: int) -> None:
-        """Moves the functions of a module that are final to one of their own."""
+        """Moves the functions of a module that are final to one of their own, unless all others are, too."""
         block = piece.regions[0].blocks[0]
         functions = [op.operation for op in block.operations if op.operation.name == "llvm.func"]
         loops = [loop for op in functions if (loop := self._only(op)) is not None]
-        if not loops:
-            return
+        written = {symbol_of(loop.function) for loop in loops}
+        others = [op for op in functions if symbol_of(op) not in written]
+        if all(_is_settled(blocks, written) for op in others for blocks, _ in inner_loops(op)):
+            piece.attributes[VECTORISED] = ir.UnitAttr.get()
+        elif loops:
+            self._move(loops, functions, piece)
+        self._write(loops, widest)
+
+    def _move(self, loops: list[Loop], functions: list[ir.Operation], piece: ir.Operation) -> None:
+        """Moves the functions of loops to a module after theirs, which declares them."""
         names = [loop.function.attributes["sym_name"] for loop in loops]
         marks = {EXPORTS: ir.ArrayAttr.get(names), VECTORISED: ir.UnitAttr.get()}
         marks["sym_name"] = ir.StringAttr.get(f"{symbol_of(piece)}_final")
@@ -174,7 +190,6 @@ class VectoriseBodies(Pass):
             callees = {callee_of(op) for op in inside if op.name == "llvm.call"}
             for op in [op for op in functions if symbol_of(op) in callees]:
                 body.append(op.clone())
-        self._write(loops, widest)
 
 
 @record()
@@ -216,6 +231,12 @@ class Loop:
         (_Masked if masks else _Vectors)(self, size, declared).write()
 
 
+def _is_settled(blocks: Sequence[Any], written: set[str]) -> bool:
+    """True if LLVM could do nothing for a loop: it is final, or calls one that is."""
+    calls = (op.operation for block in blocks for op in block.operations if op.name == "llvm.call")
+    return any(callee_of(op) in written for op in calls) or _is_final(blocks)
+
+
 def _is_final(blocks: Sequence[Any]) -> bool:
     """True if LLVM could only write a loop several times.
 
@@ -247,16 +268,9 @@ def _is_free(op: ir.Operation) -> bool:
 
 def _apart(function: ir.Operation) -> set[ir.Value]:
     """Pointers to what does not overlap others: parameters, and buffers of the workspace."""
-    blocks = list(function.regions[0].blocks)
-    if not blocks:
-        return set()
-    found = set()
-    if "arg_attrs" in function.attributes:
-        given = zip(blocks[0].arguments, function.attributes["arg_attrs"], strict=True)
-        found = {value for value, attributes in given if "llvm.noalias" in attributes}
-    return found | {
+    return apart_from_others(function) | {
         op.operation.results[0]
-        for block in blocks
+        for block in function.regions[0].blocks
         for op in block.operations
         if op.name == "llvm.call" and callee_of(op.operation) in PLACES
     }
@@ -640,12 +654,7 @@ class _Vectors:
             made = ir.Operation.parse(text)
             ir.InsertionPoint.at_block_begin(self._loop.function.block).insert(made)
             self._declared.add(symbol)
-        given = {
-            "callee": ir.FlatSymbolRefAttr.get(symbol),
-            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([count, 0]),
-            "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
-        }
-        return _create("llvm.call", kind, operands, given)
+        return call_of(symbol, operands, [kind]).result
 
     def _load(self, address: ir.Value, element: ir.Type, mask: ir.Value | None) -> ir.Value:
         kind, given = self._vector(element), {"alignment": _alignment(element, mask)}
