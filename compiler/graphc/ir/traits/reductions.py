@@ -71,17 +71,26 @@ def _has_elements(totality: Totality, op: ir.Operation) -> bool:
 @CHECKS(*_EXTREMES)
 def _checks(checks: SizeChecks, rw: Rewriter, op: ir.Operation) -> None:
     """Reductions without a neutral element need an element, as in NumPy even where there is no result."""
-    if "allow_empty" in op.attributes:
-        return
+    if "allow_empty" not in op.attributes:
+        _require_elements(checks, rw, op, list(reduced_axes(op)), op.name[7:].removeprefix("reduce_"))
+
+
+@CHECKS("graphc.arg_extreme")
+def _row_checks(checks: SizeChecks, rw: Rewriter, op: ir.Operation) -> None:
+    """As `graphc.argmax` along the last axis, also where there is no row whose kernel could fail."""
+    name = "argmin" if op.attributes["smallest"].value else "argmax"
+    _require_elements(checks, rw, op, [len(op.operands[0].type.shape) - 1], name)
+
+
+def _require_elements(checks: SizeChecks, rw: Rewriter, op: ir.Operation, axes: list[int], name: str) -> None:
     x = op.operands[0]
     shape = rw.dims.shape(x)
-    risky = [axis for axis in reduced_axes(op) if not isinstance(shape[axis], int) or shape[axis] == 0]
+    risky = [axis for axis in axes if not isinstance(shape[axis], int) or shape[axis] == 0]
     if not risky:
         return
     zero = rw.index(0)
     count = checks.product(rw, [size_of(rw, x, axis) for axis in risky])
     condition = checks.compare(rw, "gt", count, zero)
-    name = op.name[7:].removeprefix("reduce_")
     message = f"{name}: the reduced axes have no elements, and {name} of nothing is undefined"
     checks.check(rw, condition, count, zero, message, "ValueError")
 
