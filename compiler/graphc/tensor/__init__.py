@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from graphc.errors import did_you_mean as _did_you_mean
 from graphc.graph.tensor.convert import *  # noqa: F403
-from graphc.graph.tensor.type import TensorType
-from graphc.graph.tensor.variable import TensorConstant, TensorVariable
+from graphc.graph.tensor.type import TensorType as TensorType
+from graphc.graph.tensor.variable import TensorConstant as TensorConstant
+from graphc.graph.tensor.variable import TensorVariable as TensorVariable
 from graphc.hooks import RenamedModule as _RenamedModule
 from graphc.ops.math import *  # noqa: F403
 from graphc.tensor.compat import *  # noqa: F403
@@ -135,7 +136,7 @@ def _hint(name: str) -> str:
 
 
 def __getattr__(name: str) -> Any:
-    value = _found(name)
+    value = _public() if name == "__all__" else _found(name)
     globals()[name] = value
     return value
 
@@ -171,4 +172,10 @@ def __dir__() -> list[str]:
     )
 
 
-__all__ = ["TensorConstant", "TensorType", "TensorVariable", "ifelse"]
+def _public() -> list[str]:
+    """The names that ``from graphc.tensor import *`` gives, asked for then: all but those of modules that are
+    only where others are kept, or PyTensor's names for them.
+    """
+    hidden = {*_RENAMED, "compat", "constructors", "distribution_functions", "Any", "TYPE_CHECKING"}
+    hidden |= {each.removeprefix("tensor.") for each in _MODULES} - {"special"}
+    return [name for name in __dir__() if not name.startswith("_") and name not in hidden]
