@@ -78,11 +78,7 @@ def clip(x: TensorLike, /, min: TensorLike | None = None, max: TensorLike | None
     """Elements within limits; None is no limit. The dtype is that of x."""
     x = as_array(x)
     low, high = (None if limit is None else pt.cast(limit, x.dtype) for limit in (min, max))
-    if low is not None and high is not None:
-        return pt.clip(x, low, high)
-    if low is not None:
-        return pt.maximum(x, low)
-    return x if high is None else pt.minimum(x, high)
+    return pt.clip(x, low, high)
 
 
 publish(globals())

@@ -124,11 +124,10 @@ def trace_call(
     weaks: list[np.dtype | None] = [None] * len(symbols)
     with Trace(env) as trace:
         if None in types and isinstance(function, Elementwise):
-            probe = function.make_node(*in_float32(symbols))
+            dtypes = _loop_dtypes(function, symbols, refill(split.fill(symbols)))
             for i, x in enumerate(split.inputs):
                 if isinstance(x, Weak):
-                    dtype = probe.inputs[i].type.numpy_dtype
-                    weaks[i], symbols[i] = dtype, TensorType(dtype, ()).make_variable()
+                    weaks[i], symbols[i] = dtypes[i], TensorType(dtypes[i], ()).make_variable()
         args, kwargs = refill(split.fill(symbols))
         result = function(*args, **kwargs)
         if None in types and is_rounded(types) and getattr(result, "dtype", None) == "float32":
@@ -145,6 +144,17 @@ def trace_call(
     weaks += [None] * len(captured)
     executable = Executable(name, inputs, form, kinds, weaks=weaks, place=env._place)
     return executable, [tensor for tensor, _ in captured]
+
+
+def _loop_dtypes(
+    function: Elementwise, operands: Sequence[Any], call: tuple[list[Any], dict[str, Any]]
+) -> list[np.dtype]:
+    """The dtypes that an elementwise function computes its operands in."""
+    if len(operands) == function.row.arity:
+        return [x.type.numpy_dtype for x in function.make_node(*in_float32(operands)).inputs]
+    args, kwargs = call  # some are left out: clip(x, None, 2)
+    result = function(*in_float32(args), **dict(zip(kwargs, in_float32([*kwargs.values()]), strict=True)))
+    return [result.type.numpy_dtype] * len(operands)
 
 
 def locate(outputs: Sequence[Variable], inputs: Sequence[Variable], location: SourceLocation | None) -> None:

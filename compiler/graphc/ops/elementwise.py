@@ -294,10 +294,12 @@ class Elementwise(Op):
         if kwargs and self.__signature__ is not None:
             named = {key: kwargs.pop(key) for key in [*kwargs] if key not in ("name", "return_list")}
             try:
-                inputs = self.__signature__.bind(*inputs, **named).args
+                bound = self.__signature__.bind(*inputs, **named)
             except TypeError as error:
                 operands = ", ".join(self.__signature__.parameters)
                 raise TypeError(f"{self.name} takes the operands {operands}: {error}") from None
+            bound.apply_defaults()
+            inputs = bound.args
         if self.row.special is not None:
             found = self.row.special(*inputs)
             if found is not None:

@@ -185,3 +185,59 @@ def test_real_dtypes_of_complex_reductions():
     with pytest.warns(np.exceptions.ComplexWarning):
         slope = graphc.grad(pt.mean(pt.sqr(x), dtype="float64"), x)
     assert np.isfinite(slope.eval({x: value})).all()
+
+
+LIMITS = [((None, 2), {}), ((0, None), {}), ((), {"max": 1}), ((), {"min": 1}), ((), {"min": None, "max": 2})]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "int8", "uint8", "int64", "bool"])
+@pytest.mark.parametrize(("limits", "named"), [*LIMITS, ((None, None), {}), ((1, 2), {})])
+def test_one_sided_clip(dtype, limits, named):
+    """A limit that is None, or is not given, is none; as a function, method and NumPy's function of it."""
+    values = np.array([-3, -1, 0, 1, 2, 5]).astype(dtype)
+    x = pt.vector("x", dtype=dtype)
+    expected = values if limits == (None, None) else np.clip(values, *limits, **named)
+    env = graphc.immediate.Environment()
+    found = [make(x, *limits, **named).eval({x: values}) for make in (pt.clip, type(x).clip, np.clip)]
+    for result in (*found, np.asarray(env.clip(values, *limits, **named))):
+        assert result.dtype == expected.dtype
+        np.testing.assert_array_equal(result, expected)
+
+
+def test_slopes_of_one_sided_clip():
+    """They are those of both sides: of the limit itself the slope is that of x."""
+    x, high = pt.vector("x"), pt.scalar("high")
+    below = pt.clip(x, None, high)
+    slopes = graphc.grad(below.sum(), [x, high])
+    found = graphc.function([x, high], slopes)([1.0, 2.0, 3.0, np.inf, -np.inf], 2.0)
+    np.testing.assert_array_equal(found[0], [1, 1, 0, 0, 1])
+    assert found[1] == 2
+    np.testing.assert_array_equal(
+        pt.clip(x, 0, None).eval({x: [np.nan, np.inf, -np.inf]}), [np.nan, np.inf, 0]
+    )
+    with pytest.raises(TypeError, match="clip takes the operands x, min, max"):
+        pt.clip(x, low=2)
+
+
+@pytest.mark.parametrize("name", ["argmax", "argmin", "max", "min"])
+@pytest.mark.parametrize("mode", ["fast_run", "fast_compile", "interpret", "reference", "immediate"])
+def test_extremes_of_nothing(mode, name):
+    """An error along an axis without elements, also where there is no result; as in NumPy."""
+    env = graphc.immediate.Environment()
+    shapes = [((0, 0), 0), ((0, 0), 1), ((0, 0), None), ((0, 3), 1), ((3, 0), 1), ((3, 0), 0), ((0,), 0)]
+    for shape, axis in [*shapes, ((0, 2, 0), 2), ((0, 2, 0), 1), ((2, 0, 40), 2), ((0, 0, 40), 1)]:
+        a = np.zeros(shape)
+        x = pt.tensor("x", shape=(None,) * len(shape))
+
+        def computed(a=a, x=x, axis=axis):
+            if mode == "immediate":
+                return np.asarray(getattr(env, name)(a, axis=axis))
+            return graphc.function([x], getattr(pt, name)(x, axis=axis), mode=mode)(a)
+
+        try:
+            expected = getattr(np, name)(a, axis=axis).shape
+        except ValueError:
+            with pytest.raises(ValueError, match=r"no elements|empty|zero-size|no extreme"):
+                computed()
+        else:
+            assert computed().shape == expected

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from graphc.ops.math import abs as abs_
 from graphc.ops.math import (
     bitwise_and,
     cast,
+    clip,
     conj,
     copysign,
     eq,
@@ -218,11 +219,30 @@ register(
         np.dtype(f"f{t.itemsize // 2}") if t.kind == "c" else t,
     ),
 )
+
+
+def _clip(
+    x: TensorLike, low: TensorLike | None = None, high: TensorLike | None = None
+) -> TensorVariable | None:
+    """One limit with the end of the dtype for the other; without any, x itself."""
+    limit = high if low is None else low
+    if limit is None:
+        return as_tensor_variable(x)
+    if low is not None and high is not None:
+        return None
+    dtype = maximum(x, limit).type.numpy_dtype
+    limits: Any = np.iinfo(dtype) if dtype.kind in "iu" else None
+    ends = (limits.min, limits.max) if limits else (False, True) if dtype.kind == "b" else (-np.inf, np.inf)
+    least, most = (constant(np.asarray(end, dtype)) for end in ends)
+    return clip(x, least if low is None else low, most if high is None else high)
+
+
 register(
     "clip",
     lambda x, low, high: np.minimum(np.maximum(x, low), high),
-    "x limited to the interval [low, high].",
+    "x limited to the interval [low, high]; a limit that is None is none.",
     lambda b, x, low, high: b.minimum(b.maximum(x, low), high),
+    special=_clip,
     dtypes=lambda types: (promote(*types),) * 4,
     grad=(
         lambda x, low, high, out, g: switch(bitwise_and(ge(x, low), le(x, high)), g, 0),
