@@ -238,9 +238,11 @@ def _inverse(graph: _Graph, node: Apply) -> Stable | None:
 
 
 def _power(graph: _Graph, node: Apply) -> Stable | None:
-    form = Rules(graph).power(node.outputs[0])
+    rules = Rules(graph, derived=True)
+    form = rules.power(node.outputs[0])
     if form is None:
-        return None
+        length = rules.root(node.outputs[0])
+        return length and _stable(*length[:3])
     return _stable(exp(form.log), form.roots, [v for v in form.between if v is not node.outputs[0]])
 
 

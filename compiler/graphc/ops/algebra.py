@@ -275,3 +275,10 @@ class Expressions(Generic[V]):
         is_square = name == "sqr" or (name == "mul" and self._are_same(operands[0], operands[1]))
         is_square |= name == "pow" and self.is_number(operands[1], 2)
         return operands[0] if is_square else None
+
+    def _signed_sum(self, terms: Sequence[tuple[V, int]]) -> V:
+        first, sign = terms[0]
+        total = first if sign > 0 else self.negative(first)
+        for v, sign in terms[1:]:
+            total = self._made("add" if sign > 0 else "sub", total, v)
+        return total

@@ -546,10 +546,7 @@ class Logarithms(Expressions[V]):
         return forms, plain
 
     def _summed(self, forms: list[tuple[Form[V], int]]) -> Form[V]:
-        first, power = forms[0]
-        log = first.log if power > 0 else self.negative(first.log)
-        for form, power in forms[1:]:
-            log = self._made("add" if power > 0 else "sub", log, form.log)
+        log = self._signed_sum([(form.log, power) for form, power in forms])
         return self._joined(log, *(form for form, _ in forms))
 
     def _of_product(self, v: V, *operands: V) -> Form[V] | None:

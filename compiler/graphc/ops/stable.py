@@ -17,6 +17,10 @@ _MERGED = frozenset(("exp", "expm1", "sigmoid", "pow", "sub", "select"))
 BESSEL = frozenset(("i0", "i1", "iv", "k0", "k1", "kv"))
 # What is small where exponentials are large.
 _TAILS = frozenset(("sigmoid", "erfc", "ndtr"))
+# Sums of more are not multiplied term by term.
+_MOST_TERMS = 4
+# What may overflow or is as large as what does.
+_LARGE = frozenset(("exp", "exp2", "cosh", "logaddexp", "softplus"))
 _QUOTIENTS = frozenset(("mul", "true_div", "reciprocal", "neg"))
 # A factor, its power, and what it is computed from if that is not itself.
 _Part: TypeAlias = tuple[V, int, tuple[V, ...]]
@@ -70,6 +74,9 @@ class Stable(Logarithms[V]):
         found = [self._factors(v) for v in values]
         factors = [part for parts, _, _ in found for part in parts]
         positive = sum(not same for _, _, same in found) % 2 == 0
+        distributed = None if self._derived else self._distributed(factors, positive)
+        if distributed is not None:
+            return distributed
         factors, unscaled, scales = self._without_scales(factors)
         kept, gone = self._merged(factors)
         gone += [*scales, *(v for _, between, _ in found for v in between)]
@@ -151,7 +158,7 @@ class Stable(Logarithms[V]):
         kept, moved = self._behind_moves(parts)
         divided = {v for v, power, _ in kept if power < 0 or v in self._quotients}
         divided |= self._sums_of_shares([v for v, power, _ in kept if power > 0])
-        candidates = any(self.algebra.made_by(v)[0] in _TAILS for v, _, _ in kept)
+        candidates = any(self._is_tail(v) for v, _, _ in kept)
         # These first: most have no logarithm, and then none is made of the other factors.
         found = ((self._magnitude(v)[0], power) for v, power, _ in kept if v in divided)
         if not candidates and not any(form is not None and self._helps(form, power) for form, power in found):
@@ -174,9 +181,11 @@ class Stable(Logarithms[V]):
             rest += [] if sign is None else [(sign, power, form.roots)]
             above += [v] if power > 0 else []
             below += [v] if v in divided else []
-            small = self.algebra.made_by(v)[0] in _TAILS
+            small = self._is_tail(v)
             tails += power > 0 and small
-            large += power > 0 and not form.shifted and not self._is_bounded(v)
+            # exp(x - exp(x)) is small far out, and large where another factor is small.
+            either = not small or self.algebra.made_by(v)[0] == "exp"
+            large += power > 0 and either and not form.shifted and not self._is_bounded(v)
         if (
             not above
             or not (below or (tails and large))
@@ -212,6 +221,54 @@ class Stable(Logarithms[V]):
         factors = [(operands[0], 1)] if name == "sum" else self._factors(v)[0]
         inside = (name == "sum" or len(factors) > 1) and depth < DEEPEST
         return inside and all(power > 0 and self._is_bounded(w, depth + 1) for w, power in factors)
+
+    def _is_tail(self, v: V) -> bool:
+        """True for what is small where exponentials are large: tails, their slopes, exp(-exp(x))."""
+        name, operands = self.algebra.made_by(v)
+        if name == "exp":
+            return any(self._falls(w, sign) for w, sign in self._terms(operands[0], 1))
+        if name == "sub" and self.algebra.number(operands[0]) == 1:
+            return self._square_of_tanh(operands[1]) is not None
+        return name in _TAILS
+
+    def _falls(self, v: V, sign: int) -> bool:
+        """True for -exp(x) and the like."""
+        factors, _, positive = self._factors(v)
+        numbers = [self.algebra.number(w) for w, _ in factors]
+        rest = [part for part, number in zip(factors, numbers, strict=True) if number is None]
+        below = sum(number is not None and number < 0 for number in numbers) + (sign < 0) + (not positive)
+        if below % 2 == 0 or len(rest) != 1 or rest[0][1] < 0:
+            return False
+        inside = (self.algebra.made_by(w)[0] for w, above in self._terms(rest[0][0], 1) if above > 0)
+        return not _LARGE.isdisjoint(inside)
+
+    def _distributed(self, factors: list[tuple[V, int]], positive: bool) -> Product[V] | None:
+        """exp(x) * (exp(y - exp(x)) - exp(z - exp(x))) term by term: all underflow, and exp(x) overflows."""
+        large = next((v for v, power in factors if power > 0 and self._grows(v)), None)
+        if large is None:
+            return None
+        for part in factors:
+            terms = list(self._terms(part[0], 1)) if part[1] > 0 else []
+            if not 2 <= len(terms) <= _MOST_TERMS or not all(self._has_tail(term) for term, _ in terms):
+                continue
+            made = [(self.product(term, large), sign) for term, sign in terms]
+            values = [(found.value, sign) for found, sign in made if found is not None]
+            if len(values) == len(terms):
+                rest = [*factors, (self._signed_sum(values), 1)]
+                rest.remove(part)
+                rest.remove((large, 1))
+                return Product(self._quotient(rest, positive), (), ())
+        return None
+
+    def _grows(self, v: V) -> bool:
+        return self.algebra.made_by(v)[0] == "exp" and not self._is_tail(v)
+
+    def _has_tail(self, v: V) -> bool:
+        """True if a value has a factor like exp(-exp(x))."""
+        return any(
+            power > 0 and self.algebra.made_by(w)[0] == "exp" and self._is_tail(w)
+            for w, power in self._factors(v)[0]
+        )
 
     def _helps(self, form: Form[V], power: int) -> bool:
         """True if a product gains by the logarithm of a factor."""
@@ -455,10 +512,73 @@ class Stable(Logarithms[V]):
         inside, moved = self._unmoved(operands[0])
         found = self.inverse_of(name, inside)
         if found is None:
-            return None
+            rule = _OF_LARGE.get(name)
+            form = self.log(operands[0]) if rule is not None and not self._is_limited(operands[0]) else None
+            if rule is None or form is None or not form.sure or form.plain:
+                return None
+            return Product(rule(self, form.log), form.roots, form.between)
         return Product(
             self._moved_again(moved, found), (self.algebra.made_by(inside)[1][0],), (*moved, inside)
         )
+
+    def _is_limited(self, v: V) -> bool:
+        """True if it is exp(minimum(x, 1)), as `_arcsinh` leaves it."""
+        name, operands = self.algebra.made_by(v)
+        name, operands = self.algebra.made_by(operands[0]) if name == "exp" else ("", ())
+        return name == "minimum" and self.algebra.number(operands[1]) == 1
+
+    def _arcsinh(self, x: V) -> V:
+        """Of exp(x): x + log1p(sqrt(1 + exp(-2 * x))) where x is not small."""
+        one = self.algebra.scalar(1, x)
+        near = self._made("arcsinh", self._made("exp", self._made("minimum", x, one)))
+        rest = self._made("exp", self.times(self._made("maximum", x, one), -2))
+        root = self._made("sqrt", self._made("add", self.algebra.scalar(1, x), rest))
+        far = self._made("add", x, self._made("log1p", root))
+        return self._made("switch", self._made("lt", x, one), near, far)
+
+    def _arccosh(self, x: V) -> V:
+        """Of exp(x): x + log1p(sqrt(1 - exp(-2 * x)))."""
+        root = self._made("sqrt", self.negative(self._made("expm1", self.times(x, -2))))
+        return self._made("add", x, self._made("log1p", root))
+
+    # -- squares that overflow -------------------------------------------------------------------------------
+
+    def root(self, v: V) -> Product[V] | None:
+        """sqrt(x**2 + y**2) and sqrt(1 + x**2) as lengths, which overflow only if the result does."""
+        name, operands = self.algebra.made_by(v)
+        terms = list(self._terms(operands[0], 1)) if name == "sqrt" else []
+        if not 2 <= len(terms) <= 3 or any(sign < 0 for _, sign in terms):
+            return None
+        sides: list[V] = []
+        for term, _ in terms:
+            number, side = self.algebra.number(term), self._root(term)
+            if number is not None and 0 < number < np.inf:
+                side = self.algebra.scalar(number**0.5, term) if self._is_one_element(term) else None
+            if side is None:
+                return None
+            sides.append(side)
+        length = reduce(lambda x, y: self._made("hypot", x, y), sides)
+        return Product(length, tuple(sides), (operands[0], *(term for term, _ in terms)))
+
+    def log1p_of_square(self, v: V) -> V | None:
+        """2 * log1p(abs(x)), for log1p(x**2), where 1 / x is less than the rounding of a logarithm."""
+        factors, _, positive = self._factors(v)
+        roots = [x for x in (self._root(w) for w, power in factors if power > 0) if x is not None]
+        numbers = [(self.algebra.number(w), power) for w, power in factors if self._root(w) is None]
+        if len(roots) != 1 or len(numbers) != len(factors) - 1 or not positive:
+            return None
+        scale = 1.0
+        for number, power in numbers:
+            if number is None or not 0 < number < np.inf:
+                return None
+            scale *= number**power
+        size = self._made("abs", roots[0])
+        size = size if scale == 1 else self.times(size, scale**0.5)
+        most = 2.0**60 if self.algebra.largest_exponent(v) > 100 else 2.0**30
+        inside = self._made("lt", size, self.algebra.scalar(most, size))
+        one, two = (self.algebra.scalar(number, size) for number in (1, 2))
+        log = self._made("log1p", self._made("switch", inside, v, size))
+        return self._made("mul", self._made("switch", inside, one, two), log)
 
     def _times_logarithm(self, x: V, form: Form[V]) -> Product[V]:
         """0 where x is, unless the logarithm is no number. The slope by x is the logarithm there, too."""
@@ -475,3 +595,7 @@ class Stable(Logarithms[V]):
         if inner != INVERSES[name]:
             return None
         return self._made("abs", parts[0]) if inner == "cosh" else parts[0]
+
+
+# Inverse functions of what is large, from its logarithm.
+_OF_LARGE = {"arcsinh": Stable._arcsinh, "arccosh": Stable._arccosh}

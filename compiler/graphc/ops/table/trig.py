@@ -108,7 +108,7 @@ register(
     np.hypot,
     "sqrt(x**2 + y**2) without overflow.",
     forms.wide(forms.hypot),
-    grad=(lambda x, y, out, g: g * x / out, lambda x, y, out, g: g * y / out),
+    grad=(lambda x, y, out, g: g * (x / out), lambda x, y, out, g: g * (y / out)),
 )
 register(
     "deg2rad",

@@ -137,7 +137,7 @@ _FACTORS = _EXP | _SUM | _POWER | _QUOTIENT | _PLACED
 
 _WITH_LOGARITHMS = frozenset(
     f"graphc.{name}"
-    for name in ("sigmoid", "erfc", "ndtr", "expm1", "sinh", "cosh", "softplus", "log1p", *BESSEL)
+    for name in ("sigmoid", "tanh", "erfc", "ndtr", "expm1", "sinh", "cosh", "softplus", "log1p", *BESSEL)
 )
 
 

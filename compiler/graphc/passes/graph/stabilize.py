@@ -233,7 +233,8 @@ def logarithm(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     rule = {"graphc.log1p": rules.log1p, "graphc.log1mexp": rules.log1mexp}.get(op.name, rules.log)
     form = rule(v)
     if form is None:
-        return None
+        half = str(v.type.element_type) == "f16"
+        return rules.log1p_of_square(v) if op.name == "graphc.log1p" and not half else None
     base = {"graphc.log2": 2, "graphc.log10": 10}.get(op.name)
     return form.log if base is None else rules.times(form.log, 1 / math.log(base))
 
@@ -256,6 +257,13 @@ def power_of_exponential(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """exp(x) ** y -> exp(x * y); the product of exponentials -> the exponential of the sum."""
     form = _rules_of(rw).power(op.results[0]) if _is_float(rw, op.results[0]) else None
     return None if form is None else unary(rw, "exp", form.log)
+
+
+@_rule("sqrt")
+def root_of_squares(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """sqrt(x**2 + y**2) -> hypot(x, y)."""
+    length = _rules_of(rw).root(op.results[0]) if _is_float(rw, op.results[0]) else None
+    return None if length is None else length.value
 
 
 # -- sums of exponentials ------------------------------------------------------------------------------------
@@ -502,6 +510,9 @@ class Stabilize(Pass):
     | `i1(x) / i0(x)`, sums of `iv` over one, of `kv` | of `ive`, of `kve` | infinity over infinity |
     | `exp(x) / expm1(x)` | `-1 / expm1(-x)` | infinity over infinity |
     | `arctanh(tanh(x))`, `logit(sigmoid(x))`, ... | `x` | infinite far out |
+    | `arcsinh(V)`, `arccosh(V)` | the logarithm of V, and a term that goes to log(2) | V overflows |
+    | `sqrt(x**2 + y**2)`, `sqrt(1 + x**2)` | `hypot(x, y)`, `hypot(1, x)` | x**2 over- or underflows |
+    | `log1p(x**2)` | `2 log1p(abs(x))` for x > 2**60 | x**2 overflows |
     | `log(V)`, `log1p(V)`, `log2(V)`, `log10(V)` | the logarithm of V | V over- or underflows |
     | `xlogy(x, V)`, `xlog1py(x, V)` | x times the logarithm | as above |
     | `log1mexp(-V)` | the logarithm of V where V underflows | -inf |
