@@ -29,7 +29,7 @@ MOST = {
     "files of the compiler": (556, 10),
     "files of the compiler under 40 lines": (29, 5),
     "files in one folder of the compiler": (30, 2),
-    "lines of code of the compiler": (81805, 1500),
+    "lines of code of the compiler": (81909, 1500),
     "docstrings that begin with a question word": (1, 5),
     "names of index arithmetic as strings": (0, 0),
 }
