@@ -90,14 +90,13 @@ def divide(text: str, size: int = 5, large: int = 0) -> tuple[str, list[Piece]]:
         return translate_module_to_llvmir(module.operation), pieces
 
 
-def change(
-    monkeypatch: pytest.MonkeyPatch, *, large: int, size: int, vectors: Vectors = Request().vectors
-) -> None:
+def change(monkeypatch: pytest.MonkeyPatch, *, large: int, size: int, vectors: Vectors | None = None) -> None:
     """Other limits for compiled functions, and vectors."""
+    request = Request() if vectors is None else Request(vectors=vectors)
     flag = f"graphc-divide-kernel{{large={large} size={size}}}"
     entries = [
         (flag, reason) if entry.startswith("graphc-divide-kernel") else (entry, reason)
-        for entry, reason in pipeline.pipeline("fast_run", Request(vectors=vectors))
+        for entry, reason in pipeline.pipeline("fast_run", request)
     ]
     assert flag in dict(entries)
     monkeypatch.setitem(pipeline.PIPELINES, "fast_run", (Stage.of("changed", entries),))
