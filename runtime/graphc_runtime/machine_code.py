@@ -70,7 +70,7 @@ class MachineCode(Executable):
                 f"the code needs CPU features that are not here: {', '.join(missing)}; compile it again"
             )
         # Symbols may be in modules that have to be imported.
-        self.loaded = apart(load_object, artifact.code, symbols.resolve)
+        self.loaded = apart(load_object, artifact.code, symbols.ADDRESSES.__getitem__)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:

@@ -63,7 +63,18 @@ class _Descriptors(dict[str, np.dtype]):
 DESCRIPTORS = _Descriptors((name, np.dtype(name)) for name in DTYPES if name != "bfloat16")
 _INTERNED: dict[str, str] = {}
 _REGISTERED: dict[str, int] = {}
-_KNOWN: dict[str, int] = {}
+
+
+class _Addresses(dict[str, int]):
+    """Addresses of symbols; others are found when they are asked for."""
+
+    def __missing__(self, name: str) -> int:
+        address = self[name] = _find(name)
+        return address
+
+
+# What loads objects asks here, since a call of a function for each symbol takes longer.
+ADDRESSES = _Addresses()
 _ALIVE: list[object] = []
 
 
@@ -81,10 +92,7 @@ def resolve(name: str) -> int:
     Raises:
         SymbolError: nothing of that name is known here.
     """
-    address = _KNOWN.get(name)
-    if address is None:
-        address = _KNOWN[name] = _find(name)
-    return address
+    return ADDRESSES[name]
 
 
 def optional(name: str) -> int | None:
@@ -104,7 +112,7 @@ def register(name: str, address: int, keep_alive: object = None) -> None:
         keep_alive: kept for the life of the process, for example the ctypes function at the address.
     """
     _REGISTERED[name] = address
-    _KNOWN.pop(name, None)
+    ADDRESSES.pop(name, None)
     _ALIVE.append(keep_alive)
 
 

@@ -18,7 +18,7 @@ ROUTINES = ["blas_dgemm", "blas_zgemm", "lapack_dpotrf"]
 @pytest.fixture(params=[True, False], ids=["bundled", "cython"])
 def source(request, monkeypatch):
     """The library of SciPy's wheel, and the way that works with every SciPy."""
-    monkeypatch.setattr(symbols, "_KNOWN", {})
+    monkeypatch.setattr(symbols, "ADDRESSES", type(symbols.ADDRESSES)())
     if not request.param:
         monkeypatch.setattr(symbols, "_bundled_openblas", lambda: None)
     elif symbols._bundled_openblas() is None:
