@@ -61,4 +61,4 @@ def heap() -> Iterator[Heap]:
     finally:
         for name in kinds:
             symbols._REGISTERED.pop(name)
-            symbols._KNOWN.pop(name, None)
+            symbols.ADDRESSES.pop(name, None)
