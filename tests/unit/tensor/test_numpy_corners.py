@@ -68,7 +68,7 @@ def test_even_parts():
     for split, axis in ((pt.hsplit, 0), (np.hsplit, None)):
         f = graphc.function([x], split(x, 2))
         assert [part.tolist() for part in f(np.arange(4.0))] == [[0, 1], [2, 3]]
-        with pytest.raises(ValueError, match="no 2 parts of one size" if axis == 0 else "no multiple of 2"):
+        with pytest.raises(ValueError, match="no 2 parts of one size" if axis == 0 else "no 2 parts of one size"):
             f(np.arange(5.0))
 
 
