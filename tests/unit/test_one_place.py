@@ -36,7 +36,6 @@ KNOWN = {
     "scan_prev": 6,
     "scan_seq": 5,
     "scan_steps": 5,
-    "slice": 5,
     "scan_trace": 5,
     "specify_shape": 5,
     "write": 6,

@@ -24,7 +24,6 @@ ALLOWED = {
     # What people write: names, signatures, options, documentation.
     "graphc.artifacts.emit": "names of models",
     "graphc.artifacts.export": "names of states",
-    "graphc.passes": "names of classes of passes",
     "graphc.passes.run": "options of passes",
     "graphc.tensor.einsums": "subscripts",
     "graphc.tensor.vectorizing": "signatures of core dimensions",

@@ -179,8 +179,10 @@ class Stable(Logarithms[V]):
             form = form._replace(roots=roots or form.roots)
             forms.append((form, power))
             rest += [] if sign is None else [(sign, power, form.roots)]
-            above += [v] if power > 0 else []
-            below += [v] if v in divided else []
+            if power > 0:
+                above.append(v)
+            if v in divided:
+                below.append(v)
             small = self._is_tail(v)
             tails += power > 0 and small
             # exp(x - exp(x)) is small far out, and large where another factor is small.

@@ -6,7 +6,6 @@ from __future__ import annotations
 import difflib
 import importlib
 import inspect
-import re
 import typing
 from collections.abc import Mapping
 from dataclasses import field, fields
@@ -71,7 +70,7 @@ class Pass:
     @classmethod
     def flag(cls) -> str:
         """Its name in pipelines and, after `--`, on the command line: `graphc-constant-folding`."""
-        return flag_of(re.sub(r"\B([A-Z])", r"_\1", cls.__name__).lower())
+        return flag_of("".join(f"_{c.lower()}" if c.isupper() else c for c in cls.__name__)[1:])
 
     @classmethod
     def options(cls) -> dict[str, Any]:

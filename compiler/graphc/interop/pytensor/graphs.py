@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from pytensor.graph.basic import Variable
@@ -68,12 +69,12 @@ def converted(
     inputs: Sequence[Variable],
     outputs: Sequence[Variable],
     checks: Checks = "switch",
-    cells: Mapping[Variable, Register] | None = None,
+    cells: Mapping[Variable, Register] = MappingProxyType({}),
 ) -> tuple[list[Converted], list[Any]]:
     """As `from_pytensor`, for lists; ``checks`` as in `Converter`, ``cells`` are places of shared values."""
     with _deep_recursion():
         c = Converter(checks=checks)
-        c.bind(cells or {}, [share(variable, storage) for variable, storage in (cells or {}).items()])
+        c.bind(cells, [share(variable, storage) for variable, storage in cells.items()])
         made = [c.new_input(variable) for variable in inputs]
         with located("", 0):  # no line of PyTensor that calls the bridge is a place of a node
             results = c.convert(computed_once(outputs))

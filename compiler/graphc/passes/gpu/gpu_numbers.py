@@ -23,6 +23,7 @@ from graphc.passes.gpu._host import is_arithmetic, is_of_host, replace_loops
 from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for
 from graphc.passes.gpu._nest import Effects
 from graphc.passes.gpu._notation import global_position
+from graphc.passes.llvm._inner_loops import call_of
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
@@ -335,9 +336,4 @@ def _called(symbol: str, operands: Sequence[ir.Value], kernels: ir.Block) -> ir.
         kinds = [x.type for x in operands]
         text = f'llvm.func @"{symbol}"({", ".join(map(str, kinds))}) -> {kinds[0]}'
         ir.InsertionPoint.at_block_begin(kernels).insert(ir.Operation.parse(text))
-    attributes = {
-        "callee": ir.FlatSymbolRefAttr.get(symbol),
-        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(operands), 0]),
-        "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
-    }
-    return build.create("llvm.call", [operands[0].type], list(operands), **attributes).result
+    return call_of(symbol, operands, [operands[0].type]).result

@@ -97,7 +97,7 @@ class _Sources:
         return frozenset(((value, 0, math.inf),)) if is_input else None
 
     def _found(self, op: ir.Operation, read: list[ir.Value]) -> _Rows | None:
-        if op.name == "graphc.slice" and read[0] not in self._rw.defs and self._known[read[0]]:
+        if op.name in TAKES_PART and read[0] not in self._rw.defs and self._known[read[0]]:
             first, size, stride = (self._rw.constant(x) for x in bounds_of(op)[0])
             if all(isinstance(n, int) for n in (first, size, stride)) and size > 0 < stride:
                 return frozenset(((read[0], first, first + (size - 1) * stride + 1),))
