@@ -12,7 +12,6 @@ Source: PyTensor's ``pytensor.tensor.optimize``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -92,9 +91,10 @@ class Solver(Op):
         x: float variable of the inner graph that is solved for; an input of the node gives the start.
         args: the other variables that the inner graph reads.
         value: objective (0-d), or equations (of the shape of x).
-        derivatives: further outputs for SciPy, by name.
         method: name of SciPy's method.
         optimizer_kwargs: further arguments of SciPy's function.
+        jac, hess: SciPy is given first, or second, derivatives.
+        use_vectorized_jac: Jacobians are computed in one pass over a batch.
 
     Raises:
         ValueError: x or the value have another dtype or rank than the op takes, or the value does not depend
@@ -118,21 +118,26 @@ class Solver(Op):
         x: Variable,
         args: Sequence[Variable],
         value: Any,
-        derivatives: Callable[[Any, Any], Mapping[str, Variable]],
         method: str,
-        optimizer_kwargs: Mapping[str, object] | None,
-        vectorized: bool | None = None,
+        optimizer_kwargs: Mapping[str, object] | None = None,
+        jac: bool = False,
+        hess: bool = False,
+        use_vectorized_jac: bool = False,
     ) -> None:
         self._check(x, value)
+        self.vectorized = True if use_vectorized_jac else None
         (self.inner_x, *self.inner_args), (found,) = clone_with_inputs([x, *args], [value])
-        named = {"value": found, **derivatives(found, self.inner_x)}
+        named = {"value": found, **self._derivatives(found, self.inner_x, jac, hess)}
         self.names, self.inner_outputs = tuple(named), list(named.values())
         self.inner = (*self.inner_inputs, *self.inner_outputs)
         self.method = method
         self.optimizer_kwargs: dict[str, Any] = dict(optimizer_kwargs or {})
-        self.vectorized = vectorized
         self._function: Callable[..., list[np.ndarray]] | None = None
         self._equations: Any = None
+
+    def _derivatives(self, value: Any, x: Any, jac: bool, hess: bool) -> dict[str, Variable]:
+        """Further outputs for SciPy, by its names of them."""
+        return {}
 
     def _check(self, x: Variable, value: Variable) -> None:
         what = type(self).__name__
@@ -243,16 +248,6 @@ class MinimizeScalarOp(Solver):
     ranks = (0,)
     minimizes = True
 
-    def __init__(
-        self,
-        x: Any,
-        *args: Variable,
-        objective: Any,
-        method: str = "brent",
-        optimizer_kwargs: Mapping[str, object] | None = None,
-    ) -> None:
-        super().__init__(x, args, objective, lambda value, x: {}, method, optimizer_kwargs)
-
     def solve(self, evaluation: _Evaluation, x0: np.ndarray) -> tuple[np.ndarray | float, bool]:
         from scipy import optimize
 
@@ -266,44 +261,22 @@ class MinimizeOp(Solver):
 
     minimizes = True
 
-    def __init__(
-        self,
-        x: Any,
-        *args: Variable,
-        objective: Any,
-        method: str = "BFGS",
-        jac: bool = True,
-        hess: bool = False,
-        use_vectorized_jac: bool = False,
-        optimizer_kwargs: Mapping[str, object] | None = None,
-    ) -> None:
-        vectorized = True if use_vectorized_jac else None
-
-        def derivatives(value: TensorVariable, x: TensorVariable) -> dict[str, Variable]:
-            if not (jac or hess):
-                return {}
-            slope = grad(value, x)
-            found: dict[str, Variable] = {"jac": slope} if jac else {}
-            if hess:
-                found["hess"] = _jacobian(slope, x, vectorized)
-            return found
-
-        super().__init__(x, args, objective, derivatives, method, optimizer_kwargs, vectorized)
+    def _derivatives(self, value: Any, x: Any, jac: bool, hess: bool) -> dict[str, Variable]:
+        if not (jac or hess):
+            return {}
+        slope = grad(value, x)
+        found: dict[str, Variable] = {"jac": slope} if jac else {}
+        return {**found, "hess": _jacobian(slope, x, self.vectorized)} if hess else found
 
     def solve(self, evaluation: _Evaluation, x0: np.ndarray) -> tuple[np.ndarray | float, bool]:
         from scipy import optimize
 
-        options = {name: get(name) for name, get in self._derivatives(evaluation)}
+        kinds: dict[str, Callable[[str], object]] = {"jac": evaluation.vector, "hess": evaluation.square}
+        options: dict[str, Any] = {name: kinds[name](name) for name in self.names[1:]}
         options.update(self.optimizer_kwargs)
         value = evaluation.number("value")
         found = optimize.minimize(value, np.ravel(x0), method=self.method, **options)
         return found.x, found.success
-
-    def _derivatives(
-        self, evaluation: _Evaluation
-    ) -> list[tuple[str, Callable[[str], Callable[[np.ndarray], np.ndarray | float]]]]:
-        kinds = {"jac": evaluation.vector, "hess": evaluation.square}
-        return [(name, kind) for name, kind in kinds.items() if name in self.names]
 
 
 class RootScalarOp(Solver):
@@ -312,26 +285,13 @@ class RootScalarOp(Solver):
     ranks = (0,)
     minimizes = False
 
-    def __init__(
-        self,
-        variables: Any,
-        *args: Variable,
-        equation: Any,
-        method: str = "secant",
-        jac: bool = False,
-        hess: bool = False,
-        optimizer_kwargs: Mapping[str, object] | None = None,
-    ) -> None:
+    def _derivatives(self, value: Any, x: Any, jac: bool, hess: bool) -> dict[str, Variable]:
         if hess and not jac:
             raise ValueError(
                 "RootScalarOp: hess=True needs jac=True, since no method takes second derivatives alone"
             )
-
-        def derivatives(value: TensorVariable, x: TensorVariable) -> dict[str, Variable]:
-            first: dict[str, Variable] = {"fprime": grad(value, x)} if jac else {}
-            return {**first, "fprime2": grad(first["fprime"], x)} if hess else first
-
-        super().__init__(variables, args, equation, derivatives, method, optimizer_kwargs)
+        first: dict[str, Variable] = {"fprime": grad(value, x)} if jac else {}
+        return {**first, "fprime2": grad(first["fprime"], x)} if hess else first
 
     def solve(self, evaluation: _Evaluation, x0: np.ndarray) -> tuple[np.ndarray | float, bool]:
         from scipy import optimize
@@ -347,22 +307,8 @@ class RootOp(Solver):
 
     minimizes = False
 
-    def __init__(
-        self,
-        variables: Any,
-        *args: Variable,
-        equations: Any,
-        method: str = "hybr",
-        jac: bool = True,
-        use_vectorized_jac: bool = False,
-        optimizer_kwargs: Mapping[str, object] | None = None,
-    ) -> None:
-        vectorized = True if use_vectorized_jac else None
-
-        def derivatives(value: TensorVariable, x: TensorVariable) -> dict[str, Variable]:
-            return {"jac": _jacobian(value, x, vectorized)} if jac else {}
-
-        super().__init__(variables, args, equations, derivatives, method, optimizer_kwargs, vectorized)
+    def _derivatives(self, value: Any, x: Any, jac: bool, hess: bool) -> dict[str, Variable]:
+        return {"jac": _jacobian(value, x, self.vectorized)} if jac else {}
 
     def solve(self, evaluation: _Evaluation, x0: np.ndarray) -> tuple[np.ndarray | float, bool]:
         from scipy import optimize
@@ -384,13 +330,13 @@ def _parameters(value: Variable, x: Variable) -> list[Variable]:
 
 
 def _solved(
-    what: str, value: TensorVariable, unknowns: Unknowns, op: Callable[..., Solver], argument: str
+    what: str, op: type[Solver], value: Any, unknowns: Unknowns, *options: Any
 ) -> tuple[Any, TensorVariable]:
-    """The solution for one or several unknowns; several become one vector. ``op`` has it as ``argument``."""
+    """The solution for one or several unknowns; several become one vector."""
     value = as_tensor_variable(value)
     if isinstance(unknowns, Variable):
         args = _parameters(value, unknowns)
-        solution, success = op(unknowns, *args, **{argument: value})(unknowns, *args)
+        solution, success = op(unknowns, args, value, *options)(unknowns, *args)
         return solution, success
     if not unknowns:
         raise ValueError(f"{what} takes at least one variable to solve for, got {unknowns!r}")
@@ -400,7 +346,7 @@ def _solved(
     replace = {x: cast(part, x.type.dtype) for x, part in zip(unknowns, parts, strict=True)}
     value = graph_replace(value, {x: x.type.filter_variable(part) for x, part in replace.items()})
     args = _parameters(value, vector)
-    solution, success = op(vector, *args, **{argument: value})(packed, *args)
+    solution, success = op(vector, args, value, *options)(packed, *args)
     return [cast(s, x.type.dtype) for s, x in zip(unpack(solution, shapes), unknowns, strict=True)], success
 
 
@@ -439,15 +385,9 @@ def minimize(
         >>> [round(float(v), 6) for v in f(0.0, 3.0)]
         [3.0, 1.0]
     """
-    op = partial(
-        MinimizeOp,
-        method=method,
-        jac=jac,
-        hess=hess,
-        use_vectorized_jac=use_vectorized_jac,
-        optimizer_kwargs=optimizer_kwargs,
+    return _solved(
+        "minimize", MinimizeOp, objective, x, method, optimizer_kwargs, jac, hess, use_vectorized_jac
     )
-    return _solved("minimize", objective, x, op, "objective")
 
 
 def minimize_scalar(
@@ -474,8 +414,7 @@ def minimize_scalar(
         >>> round(float(graphc.function([x, a], at)(0.0, 3.0)), 6)
         3.0
     """
-    op = partial(MinimizeScalarOp, method=method, optimizer_kwargs=optimizer_kwargs)
-    return _solved("minimize_scalar", objective, x, op, "objective")
+    return _solved("minimize_scalar", MinimizeScalarOp, objective, x, method, optimizer_kwargs)
 
 
 def root(
@@ -509,14 +448,9 @@ def root(
         >>> graphc.function([x, a], at)([1.0], 4.0).round(6)
         array([2.])
     """
-    op = partial(
-        RootOp,
-        method=method,
-        jac=jac,
-        use_vectorized_jac=use_vectorized_jac,
-        optimizer_kwargs=optimizer_kwargs,
+    return _solved(
+        "root", RootOp, equations, variables, method, optimizer_kwargs, jac, False, use_vectorized_jac
     )
-    return _solved("root", equations, variables, op, "equations")
 
 
 def root_scalar(
@@ -549,5 +483,4 @@ def root_scalar(
         >>> round(float(graphc.function([x, a], at)(1.0, 4.0)), 6)
         2.0
     """
-    op = partial(RootScalarOp, method=method, jac=jac, hess=hess, optimizer_kwargs=optimizer_kwargs)
-    return _solved("root_scalar", equation, variable, op, "equation")
+    return _solved("root_scalar", RootScalarOp, equation, variable, method, optimizer_kwargs, jac, hess)

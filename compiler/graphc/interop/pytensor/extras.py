@@ -7,7 +7,7 @@ and ops that are graphs of their own.
 from __future__ import annotations
 
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from pytensor.graph.basic import Apply
@@ -74,22 +74,17 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
 @converts("MinimizeScalarOp", "MinimizeOp", "RootScalarOp", "RootOp", module="pytensor.tensor.optimize")
 def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     """By graphc's op of the same search: the role of the inner graph's value, and attributes of both ops."""
-    solvers: dict[str, tuple[Any, str, tuple[str, ...]]] = {
-        "MinimizeScalarOp": (optimize.MinimizeScalarOp, "objective", ()),
-        "MinimizeOp": (optimize.MinimizeOp, "objective", ("jac", "hess", "use_vectorized_jac")),
-        "RootScalarOp": (optimize.RootScalarOp, "equation", ("jac", "hess")),
-        "RootOp": (optimize.RootOp, "equations", ("jac", "use_vectorized_jac")),
-    }
+    solver: type[optimize.Solver] = getattr(optimize, type(op).__name__)
     if getattr(op, "bound_kwargs", ()):
         raise NoConversion("bounds that are computed")
     if getattr(op, "hessp", False):
         raise NoConversion("products of the Hessian with vectors")
-    made_by, role, options = solvers[type(op).__name__]
     converter = Converter(c)
     inner = [converter.new_input(variable) for variable in op.fgraph.inputs]
     (value,) = converter.convert(op.fgraph.outputs[:1])
-    given = {name: getattr(op, name) for name in ("method", "optimizer_kwargs", *options)}
-    return list(made_by(*inner, **{role: value}, **given).make_node(*inputs).outputs)
+    names = ("method", "optimizer_kwargs", "jac", "hess", "use_vectorized_jac")
+    given = {name: getattr(op, name) for name in names if hasattr(op, name)}
+    return list(solver(inner[0], inner[1:], value, **given).make_node(*inputs).outputs)
 
 
 @converts("Argmax")
