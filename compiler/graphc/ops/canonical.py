@@ -13,125 +13,56 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from graphc.errors import UndefinedGradientError
-from graphc.graph.basic import Apply, Flags, Maybe, Variable, Variables, describe, only
+from graphc.graph.basic import Apply, Maybe, Variable, Variables, only
 from graphc.graph.op import Op
-from graphc.graph.tensor.convert import as_tensor_variable
-from graphc.graph.tensor.type import TensorType
 from graphc.ops.counting import Gather
 from graphc.ops.create import zeros_like
-from graphc.ops.elementwise import cast_to
 from graphc.ops.factors import Sylvester, _qr_pullback, _require_square_part
 from graphc.ops.join import concatenate
-from graphc.ops.matrices import _MatrixOp, complex_dtype, conj, float_dtype, transposed
+from graphc.ops.matrices import _FloatCores, _MatrixOp, complex_dtype, conj, transposed
 from graphc.ops.shape import sizes_of
-from graphc.ops.shaping import broadcast_to, expand_dims, repeat, shape, shape_padleft
+from graphc.ops.shaping import broadcast_to, expand_dims, shape
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
+    from graphc_dialects.signatures import Signature
     from graphc_runtime.thunk import Register
 
 
-class _PythonMatrices(Op):
-    """An op whose operands are batches of core arrays with the leading dimensions in common.
-
-    It runs in Python, one core after the other. A subclass defines ``compute``.
+class _PythonMatrices(_FloatCores):
+    """An op on batches of matrices that runs in Python, one after the other. A subclass defines ``compute``.
 
     Attributes:
-        signature: core dimensions in the notation of NumPy's gufuncs; results have no others than operands.
+        form: core dimensions in the notation of NumPy's gufuncs; results have no others than operands.
     """
 
-    takes_as_stored = False
-
-    signature: ClassVar[str]
-    __props__: ClassVar[tuple[str, ...]] = ()
+    form: ClassVar[str]
     absent: ClassVar[dict[str, str]] = {
         "emit": "SciPy computes it in Python; there is no C function",
         "pushforward": "the gradient module transposes the pullback",
     }
 
+    @property
+    def signature(self) -> Signature:
+        from graphc_dialects import signatures
+
+        return signatures.Signature.parse(self.form)
+
     def compute(self, *cores: Any) -> np.ndarray | tuple[np.ndarray, ...]:
         """The results for one element of the batch."""
         raise NotImplementedError(f"{type(self).__name__} must define compute")
 
-    def result_dtypes(self, dtype: str) -> Sequence[str]:
-        """Dtypes of the results, from that of the operands."""
-        return [dtype] * len(self._sides()[1])
-
-    def _sides(self) -> tuple[Any, Any]:
-        from graphc_dialects.signatures import Signature
-
-        parsed = Signature.parse(self.signature)
-        return parsed.operands, parsed.results
-
-    def make_node(self, *inputs: TensorLike) -> Apply:
-        operands, results = self._sides()
-        xs = [as_tensor_variable(x) for x in inputs]
-        if len(xs) != len(operands):
-            raise TypeError(f"{self} takes {len(operands)} arrays, got {len(xs)}")
-        dtype = float_dtype(*(x.type.dtype for x in xs))
-        rank = max(x.type.ndim - len(core) for x, core in zip(xs, operands, strict=True))
-        aligned, known = [], dict[int | str, int]()
-        for number, (x, core) in enumerate(zip(xs, operands, strict=True)):
-            if x.type.ndim < len(core):
-                raise TypeError(
-                    f"{self}: argument {number}, {x}{describe(x.location)}, must have at least {len(core)} "
-                    f"dimensions, got type {x.type}"
-                )
-            x = cast_to(x, dtype)
-            short = rank + len(core) - x.type.ndim
-            aligned.append(shape_padleft(x, short) if short else x)
-            for dim, size in zip([*range(rank), *core], aligned[-1].type.shape, strict=True):
-                have = known.get(dim)
-                if size is None or (isinstance(dim, int) and size == 1):
-                    continue
-                if have not in (None, size):
-                    raise ValueError(
-                        f"{self}: argument {number}, {x}{describe(x.location)} of type {x.type}, has size "
-                        f"{size} where {have} is expected (in {self.signature})"
-                    )
-                known[dim] = size
-        batch = [self._batch_size(aligned, axis, known) for axis in range(rank)]
-        outputs = [
-            TensorType(kind, (*batch, *(known.get(dim) for dim in core))).make_variable()
-            for kind, core in zip(self.result_dtypes(dtype), results, strict=True)
-        ]
-        return Apply(self, aligned, outputs)
-
-    @staticmethod
-    def _batch_size(xs: Sequence[TensorVariable], axis: int, known: dict[int | str, int]) -> int | None:
-        return 1 if all(x.type.shape[axis] == 1 for x in xs) else known.get(axis)
-
     def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
-        operands, results = self._sides()
-        batches = [x.shape[: x.ndim - len(core)] for x, core in zip(inputs, operands, strict=True)]
-        batch = np.broadcast_shapes(*batches)
-        sizes = {
-            dim: size
-            for x, core in zip(inputs, operands, strict=True)
-            for dim, size in zip(core, x.shape[x.ndim - len(core) :], strict=True)
-        }
-        cores = [
-            np.broadcast_to(x, (*batch, *x.shape[x.ndim - len(core) :]))
-            for x, core in zip(inputs, operands, strict=True)
-        ]
-        values = [
-            np.zeros((*batch, *(sizes[dim] for dim in core)), output.type.dtype)
-            for core, output in zip(results, node.outputs, strict=True)
-        ]
+        sizes, signature = self._check_sizes(inputs), self.signature
+        batch = inputs[0].shape[: inputs[0].ndim - len(signature.operands[0])]
+        for cell, core, output in zip(output_storage, signature.results, node.outputs, strict=True):
+            cell[0] = np.zeros((*batch, *(sizes[dim] for dim in core)), output.type.dtype)
         if all(sizes.values()):
             for index in np.ndindex(*batch):
-                found = self.compute(*(x[index] for x in cores))
+                found = self.compute(*(x[index] for x in inputs))
                 parts = found if isinstance(found, tuple) else (found,)
-                for value, part in zip(values, parts, strict=True):
-                    value[index] = part
-        for cell, value in zip(output_storage, values, strict=True):
-            cell[0] = value
-
-    def batch(self, node: Apply, inputs: Variables, batched: Flags, size: TensorVariable) -> list[Variable]:
-        """One more leading dimension is one more batch dimension."""
-        tensors = [x if b else repeat(x, size) for x, b in zip(inputs, batched, strict=True)]
-        return list(self(*tensors, return_list=True))
+                for cell, part in zip(output_storage, parts, strict=True):
+                    cell[0][index] = part
 
 
 SORTS = (None, "lhp", "rhp", "iuc", "ouc")
@@ -241,7 +172,8 @@ class QZ(_PythonMatrices):
         sort: number of the order of eigenvalues, in `SORTS`.
     """
 
-    signature = "(n,n),(n,n)->(n,n),(n,n),(n),(n),(n,n),(n,n)"
+    kernel = "qz"
+    form = "(n,n),(n,n)->(n,n),(n,n),(n),(n),(n,n),(n,n)"
     __props__ = ("sort",)
     absent: ClassVar[dict[str, str]] = {
         **_PythonMatrices.absent,
@@ -275,14 +207,14 @@ class _WithoutGradient(_PythonMatrices):
     }
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        name = type(self).__name__.lower()
-        raise UndefinedGradientError(f"{name} has no gradient: {self.absent['pullback']}")
+        raise UndefinedGradientError(f"{self.kernel} has no gradient: {self.absent['pullback']}")
 
 
 class Hessenberg(_WithoutGradient):
     """Hessenberg form H and unitary Q of ``A = Q H Q^H``."""
 
-    signature = "(n,n)->(n,n),(n,n)"
+    kernel = "hessenberg"
+    form = "(n,n)->(n,n),(n,n)"
 
     def compute(self, a: np.ndarray) -> tuple[np.ndarray, ...]:
         from scipy.linalg import hessenberg
@@ -293,7 +225,8 @@ class Hessenberg(_WithoutGradient):
 class RSF2CSF(_WithoutGradient):
     """Complex Schur form and vectors of a real one."""
 
-    signature = "(n,n),(n,n)->(n,n),(n,n)"
+    kernel = "rsf2csf"
+    form = "(n,n),(n,n)->(n,n),(n,n)"
 
     def result_dtypes(self, dtype: str) -> Sequence[str]:
         return [complex_dtype(dtype)] * 2
@@ -312,7 +245,8 @@ class Funm(_PythonMatrices):
         func: a function of NumPy arrays of complex numbers, element by element.
     """
 
-    signature = "(n,n)->(n,n)"
+    kernel = "funm"
+    form = "(n,n)->(n,n)"
     __props__ = ("func",)
     calls_user_code = True
 
@@ -463,7 +397,8 @@ class LDL(_WithoutGradient):
         hermitian: whether the matrix is Hermitian; otherwise symmetric.
     """
 
-    signature = "(n,n)->(n,n),(n,n),(n)"
+    kernel = "ldl"
+    form = "(n,n)->(n,n),(n,n),(n)"
     __props__ = ("lower", "hermitian")
 
     def __init__(self, lower: bool = True, hermitian: bool = True) -> None:

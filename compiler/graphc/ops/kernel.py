@@ -35,14 +35,13 @@ def _signature(kernel: str) -> Signature:
     return SIGNATURES[kernel]
 
 
-class KernelOp(Op):
+class _CoreOp(Op):
     """An op whose operands are batches of core arrays with the leading dimensions in common.
 
-    A subclass names its kernel and says what the dtypes are (`dtypes`); what else it needs is a gradient.
-    Attributes of the kernel are the op's ``__props__``.
+    A subclass says what the core dimensions and the dtypes are.
 
     Attributes:
-        kernel: name of the dialect operation and of the kernel.
+        kernel: name of the operation; of a `KernelOp`, that of the dialect and of the kernel.
     """
 
     takes_as_stored = False
@@ -57,7 +56,7 @@ class KernelOp(Op):
     @property
     def signature(self) -> Signature:
         """Core dimensions by name."""
-        return _signature(self.kernel)
+        raise NotImplementedError(f"{type(self).__name__} must define signature")
 
     def make_node(self, *inputs: TensorLike) -> Apply:
         """Takes the operands, then 0-d int64 sizes that only results have; batches broadcast."""
@@ -79,9 +78,9 @@ class KernelOp(Op):
         tensors = [cast_to(x, dtype) for x, dtype in zip(tensors, operand_dtypes, strict=True)]
         tensors = self._same_batch(tensors)
         known = self._known_sizes(tensors, sizes)
-        batch = self._batch_shape(tensors)
+        batch = range(tensors[0].type.ndim - len(signature.operands[0]))
         outputs = [
-            TensorType(dtype, (*batch, *(known.get(dim) for dim in core))).make_variable()
+            TensorType(dtype, [known.get(dim) for dim in (*batch, *core)]).make_variable()
             for dtype, core in zip(result_dtypes, signature.results, strict=True)
         ]
         return Apply(self, [*tensors, *sizes], outputs)
@@ -106,23 +105,20 @@ class KernelOp(Op):
             result.append(broadcast_to(x, [*sizes, *core]))
         return result
 
-    def _batch_shape(self, tensors: list[TensorVariable]) -> list[int | None]:
-        rank = tensors[0].type.ndim - len(self.signature.operands[0])
-        columns = zip(*(x.type.shape[:rank] for x in tensors), strict=True)
-        return [next((size for size in column if size is not None), None) for column in columns]
-
     def _known_sizes(
         self, tensors: list[TensorVariable], sizes: list[TensorVariable]
-    ) -> dict[str, int | None]:
+    ) -> dict[str | int, int | None]:
+        """Static sizes of core dimensions by their names, of those of the batch by their numbers."""
         signature = self.signature
-        known: dict[str, int | None] = {}
+        known: dict[str | int, int | None] = {}
         for number, (x, core) in enumerate(zip(tensors, signature.operands, strict=True)):
-            for dim, size in zip(core, x.type.shape[x.type.ndim - len(core) :], strict=True):
+            for dim, size in zip([*range(x.type.ndim - len(core)), *core], x.type.shape, strict=True):
                 have = known.get(dim)
                 if have is not None and size is not None and have != size:
+                    place = f"dimension {dim} of {self._text()}" if dim in core else f"batch axis {dim}"
                     raise ValueError(
                         f"{self}: argument {number}, {x}{describe(x.location)} of type {x.type}, has size "
-                        f"{size} where {have} is expected (dimension {dim} of {self._text()})"
+                        f"{size} where {have} is expected ({place})"
                     )
                 known[dim] = size if have is None else have
         for dim, given in zip(signature.given, sizes, strict=True):
@@ -132,19 +128,6 @@ class KernelOp(Op):
     def _text(self) -> str:
         sides = (self.signature.operands, self.signature.results)
         return "->".join(",".join(f"({','.join(core)})" for core in side) for side in sides)
-
-    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
-        attributes = {name: int(value) for name, value in self._props_dict().items()}
-        sizes = self._check_sizes(inputs)
-        with np.errstate(all="ignore"):
-            found = find(self.kernel).reference(attributes, *inputs)
-        values = found if isinstance(found, tuple) else (found,)
-        for value, core in zip(values, self.signature.results, strict=True):
-            for have, dim in zip(np.shape(value)[np.ndim(value) - len(core) :], core, strict=True):
-                if sizes.get(dim, have) != have:
-                    raise ValueError(f"{self.kernel}: {sizes[dim]} elements are asked for, there are {have}")
-        for cell, value, output in zip(output_storage, values, node.outputs, strict=True):
-            cell[0] = np.asarray(value, output.type.dtype)
 
     def _check_sizes(self, inputs: Sequence[np.ndarray]) -> dict[Any, int]:
         """The sizes of the dimensions, which operands agree on."""
@@ -161,6 +144,37 @@ class KernelOp(Op):
         given = inputs[len(signature.operands) :]
         return {**first, **{dim: int(n) for dim, n in zip(signature.given, given, strict=True)}}
 
+    def batch(self, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
+        """One more leading dimension is one more batch dimension."""
+        count = len(self.signature.operands)
+        if any(batched[count:]):
+            raise VectorizeError(f"{self} cannot take a batch of sizes")
+        tensors = [x if b else repeat(x, size) for x, b in zip(inputs[:count], batched, strict=False)]
+        return list(self(*tensors, *inputs[count:], return_list=True))
+
+
+class KernelOp(_CoreOp):
+    """Base of ops that a kernel of `graphc.library` computes: it is named, and attributes of the kernel are
+    the op's ``__props__``. What else a subclass needs are its dtypes and a gradient.
+    """
+
+    @property
+    def signature(self) -> Signature:
+        return _signature(self.kernel)
+
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
+        attributes = {name: int(value) for name, value in self._props_dict().items()}
+        sizes = self._check_sizes(inputs)
+        with np.errstate(all="ignore"):
+            found = find(self.kernel).reference(attributes, *inputs)
+        values = found if isinstance(found, tuple) else (found,)
+        for value, core in zip(values, self.signature.results, strict=True):
+            for have, dim in zip(np.shape(value)[np.ndim(value) - len(core) :], core, strict=True):
+                if sizes.get(dim, have) != have:
+                    raise ValueError(f"{self.kernel}: {sizes[dim]} elements are asked for, there are {have}")
+        for cell, value, output in zip(output_storage, values, node.outputs, strict=True):
+            cell[0] = np.asarray(value, output.type.dtype)
+
     def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         count = len(self.signature.operands)
         types = [e.type_of(x) for x in node.inputs[:count]]
@@ -176,14 +190,6 @@ class KernelOp(Op):
                 attrs,
             )
         )
-
-    def batch(self, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
-        """One more leading dimension is one more batch dimension."""
-        count = len(self.signature.operands)
-        if any(batched[count:]):
-            raise VectorizeError(f"{self} cannot take a batch of sizes")
-        tensors = [x if b else repeat(x, size) for x, b in zip(inputs[:count], batched, strict=False)]
-        return list(self(*tensors, *inputs[count:], return_list=True))
 
 
 class DiscreteOp(KernelOp):

@@ -25,7 +25,7 @@ from graphc.graph.undefined import grad_not_implemented
 from graphc.ops.create import eye as eye_
 from graphc.ops.create import tril, triu
 from graphc.ops.elementwise import cast_to, is_complex
-from graphc.ops.kernel import KernelOp
+from graphc.ops.kernel import KernelOp, _CoreOp
 from graphc.ops.math import conj as conj_
 from graphc.ops.math import real as real_
 from graphc.ops.shape import size_of
@@ -73,8 +73,7 @@ class Matmul(Op):
         if m is not None and n is not None and m != n:
             raise ValueError(
                 f"matrix product of {a}{describe(a.location)} and {b}{describe(b.location)}: sizes {m} and "
-                f"{n} differ "
-                f"({where})"
+                f"{n} differ ({where})"
             )
 
     def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
@@ -135,7 +134,7 @@ class Matmul(Op):
         return names, types
 
 
-class _MatrixOp(KernelOp):
+class _FloatCores(_CoreOp):
     """Base of ops whose operands have one dtype, of floats or complex numbers."""
 
     def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
@@ -145,6 +144,10 @@ class _MatrixOp(KernelOp):
     def result_dtypes(self, dtype: str) -> Sequence[str]:
         """Dtypes of the results, from that of the operands."""
         return [dtype] * len(self.signature.results)
+
+
+class _MatrixOp(_FloatCores, KernelOp):
+    """Those that a kernel computes."""
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         if self.depends_on is not None:

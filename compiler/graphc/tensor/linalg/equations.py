@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,13 +26,9 @@ if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
-    "solve_continuous_are",
-    "solve_continuous_lyapunov",
-    "solve_discrete_are",
-    "solve_discrete_lyapunov",
-    "solve_lyapunov",
-    "solve_sylvester",
-]
+    "solve_continuous_are", "solve_continuous_lyapunov", "solve_discrete_are", "solve_discrete_lyapunov",
+    "solve_lyapunov", "solve_sylvester",
+]  # fmt: skip
 
 
 def solve_sylvester(A: TensorLike, B: TensorLike, Q: TensorLike) -> TensorVariable:
@@ -111,14 +107,12 @@ def _symmetric(x: np.ndarray) -> np.ndarray:
 class _Riccati(_PythonMatrices):
     """Base of the algebraic Riccati equations; inputs A (n, n), B (n, m), Q (n, n), R (m, m)."""
 
-    signature = "(n,n),(n,m),(n,n),(m,m)->(n,n)"
-    # Of SciPy.
-    solver: ClassVar[str]
+    form = "(n,n),(n,m),(n,n),(m,m)->(n,n)"
 
     def compute(self, a: np.ndarray, b: np.ndarray, q: np.ndarray, r: np.ndarray) -> np.ndarray:
         import scipy.linalg
 
-        solve: Callable[..., np.ndarray] = getattr(scipy.linalg, self.solver)
+        solve: Callable[..., np.ndarray] = getattr(scipy.linalg, self.kernel)
         return solve(a, b, _symmetric(q), _symmetric(r))
 
     def _gain(self, a: Variable, b: Variable, r: Variable, x: Variable) -> Variable:
@@ -147,7 +141,7 @@ class _Riccati(_PythonMatrices):
 class SolveDiscreteARE(_Riccati):
     """Stabilizing solution X of ``A^H X A - X - A^H X B (R + B^H X B)^-1 B^H X A + Q = 0``."""
 
-    solver = "solve_discrete_are"
+    kernel = "solve_discrete_are"
 
     def _gain(self, a: Variable, b: Variable, r: Variable, x: Variable) -> TensorVariable:
         bx = mm(transposed(b), x)
@@ -164,7 +158,7 @@ class SolveDiscreteARE(_Riccati):
 class SolveContinuousARE(_Riccati):
     """Stabilizing solution X of ``A^H X + X A - X B R^-1 B^H X + Q = 0``."""
 
-    solver = "solve_continuous_are"
+    kernel = "solve_continuous_are"
 
     def _gain(self, a: Variable, b: Variable, r: Variable, x: Variable) -> TensorVariable:
         return solve(r, mm(transposed(b), x), b_ndim=2)
