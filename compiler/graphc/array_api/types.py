@@ -18,28 +18,10 @@ if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
-    "astype",
-    "bool",
-    "broadcast_arrays",
-    "broadcast_to",
-    "can_cast",
-    "complex64",
-    "complex128",
-    "finfo",
-    "float32",
-    "float64",
-    "iinfo",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "isdtype",
-    "result_type",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-]
+    "astype", "bool", "broadcast_arrays", "broadcast_to", "can_cast", "complex64", "complex128", "finfo",
+    "float32", "float64", "iinfo", "int8", "int16", "int32", "int64", "isdtype", "result_type", "uint8",
+    "uint16", "uint32", "uint64",
+]  # fmt: skip
 
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 

@@ -23,8 +23,7 @@ def pattern_of(node: Apply) -> Pattern:
     if len(pattern) != len(node.inputs) or any(len(row) != len(node.outputs) for row in pattern):
         raise ValueError(
             f"{node.op}.connection_pattern must return {len(node.inputs)} rows (inputs) of "
-            f"{len(node.outputs)} booleans "
-            f"(outputs), got {pattern!r}"
+            f"{len(node.outputs)} booleans (outputs), got {pattern!r}"
         )
     return pattern
 

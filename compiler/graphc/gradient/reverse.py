@@ -167,9 +167,8 @@ def _check_cost(cost: Variable) -> None:
         raise ValueError(f"cannot differentiate an undefined cost: {cost.type.why_null}")
     if getattr(cost.type, "ndim", None) != 0:
         raise TypeError(
-            f"grad needs a scalar (0-d) cost, got {cost} of type {cost.type}; "
-            "reduce it, for example with .sum(), "
-            "or use jacobian or pullback"
+            f"grad needs a scalar (0-d) cost, got {cost} of type {cost.type}; reduce it, for example with "
+            ".sum(), or use jacobian or pullback"
         )
     if kind_of(cost) == "c":
         raise TypeError(

@@ -560,9 +560,8 @@ class Operation:
             given = ", ".join(f"{name}={value!r:.40}" for name, value in attributes.items())
             fixed = ", ".join(f"{name}={value!r}" for name, value in self.attributes.items()) or "none"
             raise TypeError(
-                f"the operation {self.name} takes inputs by position, got {given} by keyword; its "
-                f"attributes were fixed when it was made ({fixed}): make another with "
-                f"env.operation({self.name!r}, ...)"
+                f"the operation {self.name} takes inputs by position, got {given} by keyword; its attributes "
+                f"were fixed when it was made ({fixed}): make another with env.operation({self.name!r}, ...)"
             )
         for position, x in enumerate(inputs):
             if not isinstance(x, Tensor | Variable | np.ndarray | np.generic | bool | int | float | complex):

@@ -29,15 +29,8 @@ from graphc.inspect.trace import Trace
 from graphc.inspect.writers import html_table
 
 __all__ = [
-    "Profile",
-    "Trace",
-    "checking",
-    "explore",
-    "function_html",
-    "memory_plan",
-    "report_html",
-    "roofline_of",
-]
+    "Profile", "Trace", "checking", "explore", "function_html", "memory_plan", "report_html", "roofline_of",
+]  # fmt: skip
 
 
 def checking(

@@ -38,23 +38,9 @@ if TYPE_CHECKING:
     from graphc_runtime.thunk import Register
 
 __all__ = [
-    "alloc",
-    "arange",
-    "empty",
-    "empty_like",
-    "eye",
-    "full",
-    "full_like",
-    "identity",
-    "identity_like",
-    "ones",
-    "ones_like",
-    "tri",
-    "tril",
-    "triu",
-    "zeros",
-    "zeros_like",
-]
+    "alloc", "arange", "empty", "empty_like", "eye", "full", "full_like", "identity", "identity_like", "ones",
+    "ones_like", "tri", "tril", "triu", "zeros", "zeros_like",
+]  # fmt: skip
 
 # No memory holds more numbers.
 _MOST = 1 << 60

@@ -122,8 +122,7 @@ class DimShuffle(Op):
             if axis not in used and size != 1:
                 raise ValueError(
                     f"dimshuffle {self.new_order} drops axis {axis} of {x}{describe(x.location)}, whose "
-                    f"static size is "
-                    f"{'unknown' if size is None else size}, not 1"
+                    f"static size is {'unknown' if size is None else size}, not 1"
                 )
         out = [shape[axis] if isinstance(axis, int) else 1 for axis in self.new_order]
         return Apply(self, [x], [TensorType(x.type.dtype, out).make_variable()])

@@ -57,8 +57,7 @@ def broadcast_static(shapes: Sequence[Shape], what: str, operands: Sequence[Vari
             names = ", ".join(f"{x} of shape {x.type.shape}" for x in operands)
             raise ValueError(
                 f"the operands of {what} have sizes {' and '.join(map(str, sorted(known)))} in dimension "
-                f"{axis}, "
-                f"which do not broadcast: {names or list(shapes)}"
+                f"{axis}, which do not broadcast: {names or list(shapes)}"
             )
         result.append(known.pop() if known else (None if None in sizes else 1))
     return tuple(result)
@@ -80,8 +79,7 @@ def check_broadcast(node: Apply, values: Sequence[np.ndarray]) -> None:
             note = "; a size that is 1 only at run time does not broadcast" if 1 in sizes else ""
             raise ValueError(
                 f"the operands of {node.op}{describe(node.location)} have different sizes in dimension "
-                f"{axis}: "
-                f"{given}{note}"
+                f"{axis}: {given}{note}"
             )
 
 

@@ -130,8 +130,7 @@ class Join(Op):
                 given, expected = e.dim_of(node.inputs[position], operand, axis), e.const_index(out[axis])
                 message = (
                     f"join along axis {self.axis}: operand {position} has size {{given}} in dimension "
-                    f"{axis}, "
-                    f"the others have {{expected}}"
+                    f"{axis}, the others have {{expected}}"
                 )
                 e.check(e.compare("eq", given, expected), given, expected, message)
 

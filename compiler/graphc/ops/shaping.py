@@ -124,8 +124,7 @@ class SpecifyShape(Sized):
             if given is not None and size is not None and given != size:
                 raise ValueError(
                     f"specify_shape expects size {size} in dimension {axis}, but {x}{describe(x.location)} "
-                    f"has "
-                    f"the static shape {x.type.shape}"
+                    f"has the static shape {x.type.shape}"
                 )
             shape.append(given if size is None else size)
         return Apply(self, [x, *sizes], [TensorType(x.type.dtype, shape).make_variable()])
@@ -185,8 +184,7 @@ class BroadcastTo(Sized):
                 if shape[axis] not in (None, have):
                     raise ValueError(
                         f"cannot broadcast dimension {axis - missing} of {x}{describe(x.location)}, of size "
-                        f"{have}, "
-                        f"to {shape[axis]}"
+                        f"{have}, to {shape[axis]}"
                     )
                 shape[axis] = have
         if any(size is not None and size < 0 for size in shape):
@@ -220,31 +218,11 @@ class BroadcastTo(Sized):
 
 
 __all__ = [
-    "atleast_1d",
-    "atleast_2d",
-    "atleast_3d",
-    "broadcast_arrays",
-    "broadcast_to",
-    "dimshuffle",
-    "expand_dims",
-    "flatten",
-    "matrix_transpose",
-    "moveaxis",
-    "ravel",
-    "reshape",
-    "shape",
-    "shape_padaxis",
-    "shape_padleft",
-    "shape_padright",
-    "shape_tuple",
-    "size",
-    "specify_broadcastable",
-    "specify_shape",
-    "squeeze",
-    "swapaxes",
-    "transpose",
-    "unbroadcast",
-]
+    "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_to", "dimshuffle", "expand_dims",
+    "flatten", "matrix_transpose", "moveaxis", "ravel", "reshape", "shape", "shape_padaxis", "shape_padleft",
+    "shape_padright", "shape_tuple", "size", "specify_broadcastable", "specify_shape", "squeeze", "swapaxes",
+    "transpose", "unbroadcast",
+]  # fmt: skip
 
 
 def as_sizes(shape: Any, what: str, ndim: int | None = None) -> list[TensorVariable]:

@@ -67,8 +67,7 @@ def as_sequences(value: Given) -> list[SequenceArgument]:
         if variable.type.ndim == 0:
             raise TypeError(
                 f"{what} is {variable} of type {variable.type}{describe(variable.location)}, which has no "
-                "rows "
-                "to go through; give a tensor of at least one dimension, or pass it in non_sequences"
+                "rows to go through; give a tensor of at least one dimension, or pass it in non_sequences"
             )
         found.append(SequenceArgument(variable, taps))
     return found
@@ -102,8 +101,7 @@ def _as_output(each: TensorLike | Mapping[str, Any] | None, what: str) -> Output
     if max(taps) >= 0:
         raise ValueError(
             f"{what} has taps {list(taps)}, but an iteration can read earlier rows of an output only: taps "
-            "must be "
-            "below 0"
+            "must be below 0"
         )
     if len(set(taps)) < len(taps):
         raise ValueError(f"{what} has a tap twice: {list(taps)}")

@@ -221,8 +221,7 @@ class _Carry:
         if structure != self._structure:
             raise TypeError(
                 f"the carry starts as {self._structure}, but {callee} returns {structure} for it (* stands "
-                "for a "
-                "tensor); return the structure of the initial value"
+                "for a tensor); return the structure of the initial value"
             )
         self.next = structure.build([_as_leaf(leaf) for leaf in leaves])
         for part, leaf in zip(self._parts, flatten(self.next)[0], strict=True):
@@ -245,9 +244,8 @@ def _length(
     for x, path in zip(rows, structure.paths("xs"), strict=True):
         if x.type.ndim == 0:
             raise TypeError(
-                f"{path} of the loop over {callee} is a scalar of type {x.type}{describe(x.location)}, "
-                "which has no "
-                "rows; capture it instead"
+                f"{path} of the loop over {callee} is a scalar of type {x.type}{describe(x.location)}, which "
+                "has no rows; capture it instead"
             )
     if length is not None:
         steps = as_steps(length, str(callee))

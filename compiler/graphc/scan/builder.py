@@ -348,9 +348,8 @@ class LoopBuilder:
             available = None if rows is None else max(rows - role.taps[-1], 0)
             if steps is not None and available is not None and steps > available:
                 raise ValueError(
-                    f"n_steps={steps} of the loop over {self.callee} is more than the sequence "
-                    f"'{role.name}' of type "
-                    f"{x.type}{describe(x.location)} allows: {available}. Give fewer steps, or leave "
+                    f"n_steps={steps} of the loop over {self.callee} is more than the sequence '{role.name}' "
+                    f"of type {x.type}{describe(x.location)} allows: {available}. Give fewer steps, or leave "
                     "n_steps out"
                 )
 
@@ -359,8 +358,7 @@ class LoopBuilder:
             names = ", ".join(f"{v} of type {v.type}{describe(v.location)}" for v in found)
             raise MissingInputError(
                 f"with strict=True {self.callee} may read its arguments only, but it also reads {names}; "
-                "pass "
-                f"{'it' if len(found) == 1 else 'them'} in non_sequences"
+                f"pass {'it' if len(found) == 1 else 'them'} in non_sequences"
             )
 
     # -- results ---------------------------------------------------------------------------------------------

@@ -442,8 +442,7 @@ def _add_output(
     if given.taps != (-1,):
         raise ValueError(
             f"outputs_info[{position}] is {given.initial} of type {given.initial.type}, of which only the "
-            "last value "
-            f"is kept; its taps must be [-1], got {list(given.taps)}"
+            f"last value is kept; its taps must be [-1], got {list(given.taps)}"
         )
     return builder.untraced(given.initial)
 
@@ -468,9 +467,8 @@ def _check_count(returned: Returned, parts: Sequence[Carried], callee: Callee) -
     if len(returned.outputs) != len(parts):
         raise ValueError(
             f"{callee} returns {len(returned.outputs)} outputs ({', '.join(map(str, returned.outputs))}), "
-            "but "
-            f"outputs_info has {len(parts)} entries; give one entry an output, None for each that no step "
-            "reads"
+            f"but outputs_info has {len(parts)} entries; give one entry an output, None for each that no "
+            "step reads"
         )
 
 

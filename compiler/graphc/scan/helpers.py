@@ -170,8 +170,7 @@ def cumulative(
     if len(given) != 1 or given[0].taps != (0,):
         raise ValueError(
             f"cumulative starts from the first row of one sequence without taps, but has {len(given)} "
-            "sequences; give "
-            "outputs_info"
+            "sequences; give outputs_info"
         )
     x = given[0].variable[::-1] if go_backwards else given[0].variable
     # One row of zeros after x, so that there is a row to start from where x has none.

@@ -317,8 +317,7 @@ def _rows(op: Any, role: Any, value: Variable, row: TensorType) -> Variable:
         wanted = TensorType(row.dtype, (None, *row.shape))
         raise TypeError(
             f"the {role.role} '{role.name}' of {op} must be a stack of rows of type {row} ({wanted}), got "
-            f"{v} of type "
-            f"{v.type}{describe(v.location)}"
+            f"{v} of type {v.type}{describe(v.location)}"
         )
     return specify_shape(v, (None, *row.shape))
 
@@ -328,9 +327,8 @@ def _check_length(op: Op, sequence: Any, x: Variable, n_steps: Variable) -> None
     if steps is None or rows is None or steps <= rows - sequence.taps[-1] or steps == 0:
         return
     raise ValueError(
-        f"{op} runs {steps} steps, but the sequence '{sequence.name}' of type "
-        f"{x.type}{describe(x.location)} has rows "
-        f"for {max(rows - sequence.taps[-1], 0)} only. Give fewer steps, or leave n_steps out"
+        f"{op} runs {steps} steps, but the sequence '{sequence.name}' of type {x.type}{describe(x.location)} "
+        f"has rows for {max(rows - sequence.taps[-1], 0)} only. Give fewer steps, or leave n_steps out"
     )
 
 

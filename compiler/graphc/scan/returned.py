@@ -136,9 +136,8 @@ class _Parser:
 
     def _error(self, problem: str) -> TypeError:
         return TypeError(
-            f"{self._callee} must return variables, a dict of updates of shared variables, "
-            "until(condition), or a "
-            f"tuple of these; what it returns {problem}: {self._value!r:.200}"
+            f"{self._callee} must return variables, a dict of updates of shared variables, until(condition), "
+            f"or a tuple of these; what it returns {problem}: {self._value!r:.200}"
         )
 
 

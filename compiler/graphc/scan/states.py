@@ -129,16 +129,14 @@ def _rows(initial: Variable, window: int, label: str) -> Variable:
     if given.ndim == 0:
         raise TypeError(
             f"{label} needs {window} initial rows for its oldest tap {-window}, but its initial value "
-            f"{initial} is a "
-            f"scalar of type {given}{describe(initial.location)}; give a tensor whose first axis counts the "
-            "rows"
+            f"{initial} is a scalar of type {given}{describe(initial.location)}; give a tensor whose first "
+            "axis counts the rows"
         )
     have = given.shape[0]
     if have is not None and have < window:
         raise ValueError(
             f"{label} needs {window} initial rows for its oldest tap {-window}, oldest first, but {initial} "
-            "of type "
-            f"{given}{describe(initial.location)} has {have}"
+            f"of type {given}{describe(initial.location)} has {have}"
         )
     if have == window:
         return initial
@@ -206,8 +204,7 @@ def _agreed(state: StatePart | UntracedPart, callee: Callee, may_convert: bool) 
                 state,
                 callee,
                 f"Axis {axis} starts with size 1, which broadcasts, and may grow. Start from the full size, "
-                "or return "
-                "specify_shape(...) of the result if its size is 1",
+                "or return specify_shape(...) of the result if its size is 1",
             )
         shape.append(b if a is None else a)
     return TensorType(dtype, shape)

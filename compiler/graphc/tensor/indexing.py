@@ -293,15 +293,9 @@ def parse_index(x: Variable, index: IndexLike) -> ParsedIndex:
 
 
 __all__ = [
-    "At",
-    "getitem",
-    "inc_subtensor",
-    "max_subtensor",
-    "min_subtensor",
-    "mul_subtensor",
-    "set_subtensor",
+    "At", "getitem", "inc_subtensor", "max_subtensor", "min_subtensor", "mul_subtensor", "set_subtensor",
     "take",
-]
+]  # fmt: skip
 
 
 @record(frozen=True)

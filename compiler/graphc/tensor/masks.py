@@ -31,18 +31,9 @@ if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
-    "argwhere",
-    "choose",
-    "compress",
-    "count_nonzero",
-    "extract",
-    "flatnonzero",
-    "nonzero",
-    "nonzero_values",
-    "repeat",
-    "select",
-    "where",
-]
+    "argwhere", "choose", "compress", "count_nonzero", "extract", "flatnonzero", "nonzero", "nonzero_values",
+    "repeat", "select", "where",
+]  # fmt: skip
 
 
 def _count(mask: TensorVariable) -> TensorVariable:

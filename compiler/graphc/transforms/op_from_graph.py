@@ -294,9 +294,8 @@ class OpFromGraph(Op):
         captured = _captured(inputs, outputs)
         if strict and captured:
             raise ValueError(
-                "with strict=True every variable the graph needs must be among the inputs, "
-                "but it also reads the shared "
-                f"variables {', '.join(map(str, captured))}"
+                "with strict=True every variable the graph needs must be among the inputs, but it also reads "
+                f"the shared variables {', '.join(map(str, captured))}"
             )
         self.is_inline = inline
         self.name = name

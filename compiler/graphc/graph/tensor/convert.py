@@ -21,14 +21,9 @@ if TYPE_CHECKING:
     from graphc_runtime.thunk import Register
 
 __all__ = [
-    "as_tensor",
-    "as_tensor_variable",
-    "constant",
-    "get_underlying_scalar_constant_value",
-    "is_weak_scalar",
-    "register_transfer",
-    "transfer",
-]
+    "as_tensor", "as_tensor_variable", "constant", "get_underlying_scalar_constant_value", "is_weak_scalar",
+    "register_transfer", "transfer",
+]  # fmt: skip
 
 
 def is_weak_scalar(x: object) -> bool:

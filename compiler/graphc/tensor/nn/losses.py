@@ -23,13 +23,9 @@ if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
-    "binary_crossentropy",
-    "categorical_crossentropy",
-    "huber_loss",
-    "one_hot",
-    "sigmoid_binary_crossentropy",
+    "binary_crossentropy", "categorical_crossentropy", "huber_loss", "one_hot", "sigmoid_binary_crossentropy",
     "softmax_cross_entropy",
-]
+]  # fmt: skip
 
 
 def one_hot(
