@@ -124,7 +124,7 @@ def trace_call(
     weaks: list[np.dtype | None] = [None] * len(symbols)
     with Trace(env) as trace:
         if None in types and isinstance(function, Elementwise):
-            dtypes = _loop_dtypes(function, symbols, refill(split.fill(symbols)))
+            dtypes = _loop_dtypes(function, symbols, refill(split.fill(range(len(symbols)))))
             for i, x in enumerate(split.inputs):
                 if isinstance(x, Weak):
                     weaks[i], symbols[i] = dtypes[i], TensorType(dtypes[i], ()).make_variable()
@@ -149,12 +149,20 @@ def trace_call(
 def _loop_dtypes(
     function: Elementwise, operands: Sequence[Any], call: tuple[list[Any], dict[str, Any]]
 ) -> list[np.dtype]:
-    """The dtypes that an elementwise function computes its operands in."""
-    if len(operands) == function.row.arity:
-        return [x.type.numpy_dtype for x in function.make_node(*in_float32(operands)).inputs]
-    args, kwargs = call  # some are left out: clip(x, None, 2)
-    result = function(*in_float32(args), **dict(zip(kwargs, in_float32([*kwargs.values()]), strict=True)))
-    return [result.type.numpy_dtype] * len(operands)
+    """The dtypes that an elementwise function computes its operands in.
+
+    Args:
+        function: it.
+        operands: as the call lists them, which by keyword may be in any order.
+        call: the arguments, as positions among the operands; None for those left out.
+    """
+    (args, kwargs), names = call, getattr(function.__signature__, "parameters", {})
+    order = [*args, *map(kwargs.get, [*names][len(args) : function.row.arity])]
+    inputs = in_float32([None if i is None else operands[i] for i in order])
+    if None in order or len(order) != function.row.arity:  # clip(x, None, 2), add(x, y, z)
+        return [function(*inputs).type.numpy_dtype] * len(operands)
+    found = function.make_node(*inputs).inputs
+    return [found[order.index(i)].type.numpy_dtype for i in range(len(operands))]
 
 
 def locate(outputs: Sequence[Variable], inputs: Sequence[Variable], location: SourceLocation | None) -> None:

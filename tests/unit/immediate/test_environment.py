@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gc
 import threading
+from itertools import permutations
 from types import ModuleType
 
 import numpy as np
@@ -375,3 +376,26 @@ def test_what_is_no_option_cannot_be_set(name):
 def test_loops_are_those_of_graphc():
     assert {"scan", *(name for name, module in graphc._NAMES.items() if module == "graphc.scan")} == LOOPS
     assert all(callable(getattr(Environment(), name)) for name in LOOPS)
+
+
+@pytest.mark.parametrize(
+    ("name", "operands"),
+    [
+        ("switch", {"cond": np.array([True, False]), "ift": 1, "iff": 2.5}),
+        ("switch", {"cond": True, "ift": np.array([1, 2], "int8"), "iff": 2.5}),
+        ("ldexp", {"x": np.array([1.5, 2.5], "float32"), "n": 2}),
+        ("ldexp", {"x": 1.5, "n": np.array([1, 2], "int16")}),
+        ("polygamma", {"n": 1, "x": np.array([1.5, 2.5])}),
+        ("clip", {"x": np.array([1, 5], "int8"), "min": 2, "max": 3}),
+    ],
+)
+def test_operands_by_keyword_in_any_order(name, operands):
+    """Each is computed in its own dtype, whether numbers come before arrays or not."""
+    function = getattr(Environment(), name)
+    expected = function(*operands.values())
+    for order in permutations(operands.items()):
+        found = function(**dict(order))
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found.numpy(), expected.numpy())
+    first, *others = operands.items()
+    np.testing.assert_array_equal(function(first[1], **dict(others[::-1])).numpy(), expected.numpy())
