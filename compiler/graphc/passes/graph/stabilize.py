@@ -114,11 +114,18 @@ class _Values:
     def __init__(self, rw: Rewriter) -> None:
         self._rw = rw
         self.are_apart = _Sources(rw).are_apart
+        self._made: dict[ir.Value, tuple[str, Sequence[ir.Value]]] = {}
 
     def made_by(self, v: ir.Value) -> tuple[str, Sequence[ir.Value]]:
-        op = self._rw.defs.get(v)
-        if op is None:
-            return "", ()
+        found = self._made.get(v)
+        if found is None:
+            op = self._rw.defs.get(v)
+            if op is None:
+                return "", ()
+            found = self._made[v] = self._read(v, op)
+        return found
+
+    def _read(self, v: ir.Value, op: ir.Operation) -> tuple[str, Sequence[ir.Value]]:
         name = op.name
         short = _KNOWN.get(name)
         if short is not None:
