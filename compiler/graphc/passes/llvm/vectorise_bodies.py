@@ -354,7 +354,8 @@ class _Scan:
         if name in _LANEWISE or (self._libmvec and called(op)):
             values = *operands, *op.results
             slow = () if self._all_lanes else _SLOW.get(name, ())
-            return all(self._count(value) and str(value.type) not in slow for value in values)
+            counted = all(map(self._count, values))
+            return counted and not (slow and any(str(value.type) in slow for value in values))
         if name not in ("llvm.load", "llvm.store") or operands[-1] not in loop.pointers or not _is_plain(op):
             return False
         value = op.results[0] if name == "llvm.load" else operands[0]
