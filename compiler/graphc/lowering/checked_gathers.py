@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from graphc.ir import build
+from graphc.lowering.partial_reductions import constant
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import raises
 from graphc_runtime.record import record
@@ -187,19 +188,8 @@ def _guard(load: ir.Operation, generic: ir.Operation) -> None:
         end = build.create("scf.yield", [], [load.results[0]])
         load.move_before(end)
     with ir.InsertionPoint(ir.Block.create_at_start(choice.regions[1])), load.location:
-        build.create("scf.yield", [], [_zero(kind)])
-
-
-def _zero(kind: ir.Type) -> ir.Value:
-    if isinstance(kind, ir.ComplexType):
-        part = ir.FloatAttr.get(kind.element_type, 0.0)
-        return build.create("complex.constant", [kind], [], value=ir.ArrayAttr.get([part, part])).result
-    value = ir.FloatAttr.get(kind, 0.0) if _is_float(kind) else ir.IntegerAttr.get(kind, 0)
-    return build.create("arith.constant", [kind], [], value=value).result
-
-
-def _is_float(kind: ir.Type) -> bool:
-    return not isinstance(kind, (ir.IntegerType, ir.IndexType))
+        zero = 0 if isinstance(kind, (ir.IntegerType, ir.IndexType)) else 0.0
+        build.create("scf.yield", [], [constant(kind, zero)])
 
 
 def _iterators(op: ir.Operation) -> list[str]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from graphc.ir import build
 from graphc.ir.lifetimes import root_of
-from graphc.ir.walk import copy_with, walk
+from graphc.ir.walk import copy_with, is_defined_in, walk
 from graphc.lowering.loops import APART, CHEAP
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import raises
@@ -185,7 +185,7 @@ def _stays_fast(generic: ir.Operation, nest: ir.Operation) -> bool:
         return False
     if all(_is_next(where[-1], variable) for where in stores):
         return True
-    is_apart = all(x == variable or _is_outside(x, variable.owner) for where in stores for x in where)
+    is_apart = all(x == variable or not is_defined_in(x, variable.owner) for where in stores for x in where)
     if is_apart and all(variable in where for where in stores):
         nest.attributes[APART] = ir.UnitAttr.get()
     return is_apart
@@ -199,12 +199,7 @@ def _is_next(index: ir.Value, variable: ir.Value) -> bool:
     if isinstance(op, ir.Block) or op.name != "arith.addi":
         return False
     others = [x for x in op.operands if x != variable]
-    return len(others) == 1 and _is_outside(others[0], variable.owner)
-
-
-def _is_outside(value: ir.Value, block: ir.Block) -> bool:
-    """True if no operation of a block makes a value."""
-    return isinstance(value.owner, ir.Block) or value.owner.operation.block != block
+    return len(others) == 1 and not is_defined_in(others[0], variable.owner)
 
 
 def _move(generic: ir.Operation, load: ir.Operation, position: list[ir.Value]) -> None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -27,38 +27,20 @@ def _sum(dtype: np.dtype, old: ir.Value, new: ir.Value) -> ir.Value:
     return b.add(Scalar(old, dtype), Scalar(new, dtype)).value
 
 
-class _Loops:
-    """A nest of `scf.for` loops over index tuples in row-major order."""
-
-    def __init__(self, sizes: list[ir.Value]) -> None:
-        self._sizes = sizes
-
-    def carry(self, tensor: ir.Value, body: Callable[[ir.Value, Indices], ir.Value]) -> ir.Value:
-        """`body(tensor, indices) -> tensor` for every index tuple; what it gives is carried on."""
-        return self._nest([tensor], lambda carried, indices: [body(carried[0], indices)], [])[0]
-
-    def run(self, body: Callable[[Indices], None]) -> None:
-        """`body(indices)` for every index tuple."""
-
-        def step(carried: list[ir.Value], indices: Indices) -> list[ir.Value]:
-            body(indices)
-            return carried
-
-        self._nest([], step, [])
-
-    def _nest(
-        self,
-        carried: list[ir.Value],
-        body: Callable[[list[ir.Value], Indices], list[ir.Value]],
-        indices: Indices,
-    ) -> list[ir.Value]:
-        if len(indices) == len(self._sizes):
-            return body(carried, indices)
-        made, block = loop(self._sizes[len(indices)], carried)
-        with ir.InsertionPoint(block):
-            position, *inner = block.arguments
-            build.create("scf.yield", [], self._nest(inner, body, [*indices, position]))
-        return list(made.results)
+def _nest(
+    sizes: list[ir.Value],
+    carried: list[ir.Value],
+    body: Callable[[list[ir.Value], Indices], list[ir.Value]],
+    indices: Sequence[ir.Value] = (),
+) -> list[ir.Value]:
+    """`body(carried, indices)` for every index tuple, in row-major order; what it gives is carried on."""
+    if len(indices) == len(sizes):
+        return body(carried, [*indices])
+    made, block = loop(sizes[len(indices)], carried)
+    with ir.InsertionPoint(block):
+        position, *inner = block.arguments
+        build.create("scf.yield", [], _nest(sizes, inner, body, [*indices, position]))
+    return list(made.results)
 
 
 def _to_update(context: Conversion, op: ir.Operation) -> ir.Value:
@@ -75,13 +57,13 @@ def _to_update(context: Conversion, op: ir.Operation) -> ir.Value:
     element = ir.RankedTensorType(old.type).element_type
 
     # As a loop: upstream's canonicalization removes a copy that is a linalg operation.
-    def body(tensor: ir.Value, indices: Indices) -> ir.Value:
+    def body(carried: list[ir.Value], indices: Indices) -> list[ir.Value]:
         value = build.create("tensor.extract", [element], [old, *indices]).result
-        return build.create("tensor.insert", [tensor.type], [value, tensor, *indices]).result
+        return [build.create("tensor.insert", [old.type], [value, *carried, *indices]).result]
 
     sizes = context.sizes_of(x)
     start = context.destinations.start(op.results[0], old.type, sizes)
-    return _Loops(sizes).carry(start, body)
+    return _nest(sizes, [start], body)[0]
 
 
 def _update(
@@ -106,20 +88,21 @@ def _update(
             value = _sum(dtype, build.create(name, [value.type], [array, *where]).result, value)
         return value, where
 
-    def insert(tensor: ir.Value, indices: Indices) -> ir.Value:
-        value, where = changed("tensor.extract", tensor, indices)
-        return build.create("tensor.insert", [tensor.type], [value, tensor, *where]).result
+    def insert(carried: list[ir.Value], indices: Indices) -> list[ir.Value]:
+        value, where = changed("tensor.extract", carried[0], indices)
+        return [build.create("tensor.insert", [carried[0].type], [value, *carried, *where]).result]
 
-    def store(memory: ir.Value, indices: Indices) -> None:
+    def store(memory: ir.Value, indices: Indices) -> list[ir.Value]:
         value, where = changed("memref.load", memory, indices)
         build.create("memref.store", [], [value, memory, *where])
+        return []
 
     memory = context.memory_of_update(op)
     if memory is not None:
-        _Loops(sizes).run(lambda indices: store(memory, indices))
+        _nest(sizes, [], lambda _, indices: store(memory, indices))
         context.finish_update(op)
     else:
-        result = _Loops(sizes).carry(_to_update(context, op), insert)
+        (result,) = _nest(sizes, [_to_update(context, op)], insert)
         context.define(op.results[0], build.cast(result, build.storage_type(op.results[0].type)))
 
 
