@@ -30,24 +30,29 @@ from graphc.lowering.memory.layouts import collapse, is_row_major
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
-# A loop of fewer iterations than a register has lanes stays scalar; LLVM's vectoriser looks at no outer loop.
-# LLVM unrolls it and vectorises the loop around it, but not with a long body.
-_SHORT, _LONG, _MANY = 3, 16, 3
+# A loop of fewer iterations than a register has lanes stays scalar, or fills a part of one; LLVM's vectoriser
+# looks at no outer loop.
+_SHORT, _LONG = 7, 16
 # Functions of these few instructions do not pay for loads and stores with a stride.
 CHEAP = frozenset(("math.absf", "math.absi", "math.copysign", "math.fma", "math.isnan", "math.isinf"))
 
 
 def swap_short_loop(
-    groups: list[list[int]], sizes: Sequence[int | None], body: Iterable[ir.Operation]
+    groups: list[list[int]],
+    sizes: Sequence[int | None],
+    reduced: Sequence[bool],
+    body: Iterable[ir.Operation],
 ) -> bool:
     """Makes the loop around the innermost one of a nest the innermost one.
 
     It does so where the innermost one is too short for the vectoriser, the one around it is not, and the body
-    has several functions: it is too long to be unrolled, and takes longer than memory read with a stride.
+    has a function: it takes longer than memory read with a stride. A sum along the short loop then adds
+    columns to a result in memory, and one along the other has its accumulator in a register.
 
     Args:
-        groups: the dimensions of each loop, outermost first; all are parallel.
+        groups: the dimensions of each loop, outermost first.
         sizes: the static size of each dimension, if known.
+        reduced: whether each dimension is reduced.
         body: what is computed of each element.
 
     Returns:
@@ -55,23 +60,21 @@ def swap_short_loop(
     """
     if len(groups) < 2:
         return False
+    whole = _extent([axis for group in groups for axis in group], sizes)
+    if all(reduced[group[0]] for group in groups) and (whole is None or whole > partial_reductions.LEAST):
+        return False  # it is done in parts of the outermost loop
     outer, inner = (_extent(group, sizes) for group in groups[-2:])
     if inner is None or inner > _SHORT or (outer is not None and outer < _LONG):
         return False
-    if sum(op.name.startswith("math.") and op.name not in CHEAP for op in body) < _MANY:
+    if not any(op.name.startswith("math.") and op.name not in CHEAP for op in body):
         return False
     groups[-2:] = groups[:-3:-1]
     return True
 
 
 def _extent(group: Sequence[int], sizes: Sequence[int | None]) -> int | None:
-    total = 1
-    for axis in group:
-        size = sizes[axis]
-        if size is None:
-            return None
-        total *= size
-    return total
+    known = [sizes[axis] for axis in group]
+    return None if None in known else math.prod(filter(None, known))
 
 
 # On an innermost `scf.for` of independent iterations that store where neighbours lie apart.
@@ -118,15 +121,14 @@ class LoopNest:
         with ir.InsertionPoint(self._generic), self._generic.location:
             self._sizes = self._extents()
             self._groups = self._collapse()
-            body = [] if any(self._reduction) else self._body_operations
-            swapped = swap_short_loop(self._groups, self._static, body)
+            swapped = swap_short_loop(self._groups, self._static, self._reduction, self._body_operations)
             self._apply_groups()
             removed = [self._reduction[group[0]] for group in self._groups]
             self._suffix = len(removed)
             while self._suffix and removed[self._suffix - 1]:
                 self._suffix -= 1
             self._starts: dict[int, ir.Value] = {}
-            if swapped or self._sums_columns():
+            if (swapped and not removed[-1]) or self._sums_columns():
                 self._column_blocks()
             else:
                 self._nest(0, [])
@@ -173,18 +175,16 @@ class LoopNest:
         return groups
 
     def _mergeable(self, left: int, right: int) -> bool:
-        if self._reduction[left] != self._reduction[right] or {left, right} & self._indexed:
-            return False
-        if right != left + 1:
+        alike = self._reduction[left] == self._reduction[right] and right == left + 1
+        if not alike or {left, right} & self._indexed:
             return False
         for operand in (*self._inputs, *self._outputs):
             has_left, has_right = left in operand.axes, right in operand.axes
-            if not has_left and not has_right:
-                continue
-            if not (has_left and has_right):
+            if has_left != has_right:
                 return False
-            adjacent = operand.axes.index(right) == operand.axes.index(left) + 1
-            if not adjacent or not is_row_major(operand.buffer):
+            if has_left and operand.axes.index(right) != operand.axes.index(left) + 1:
+                return False
+            if has_left and not is_row_major(operand.buffer):
                 return False
         return True
 
@@ -204,12 +204,10 @@ class LoopNest:
             if len(merged) < len(operand.axes):
                 operand.buffer = collapse(operand.buffer, merged)
             operand.axes = axes
-        self._bounds = []
-        for group in self._groups:
-            extent = self._sizes[group[0]]
-            for axis in group[1:]:
-                extent = extent * self._sizes[axis]
-            self._bounds.append(extent)
+        self._bounds = [
+            math.prod((self._sizes[axis] for axis in rest), start=self._sizes[first])
+            for first, *rest in self._groups
+        ]
         self._loop_of = loop_of
 
     # -- emission --------------------------------------------------------------------------------------------
@@ -257,9 +255,8 @@ class LoopNest:
     def _load_ready(self, depth: int, indices: list[ir.Value]) -> None:
         for operand in self._inputs:
             needed = max((axis for axis in operand.axes if axis is not None), default=-1) + 1
-            if needed == depth:
-                if _is_used(operand.argument):
-                    operand.argument.replace_all_uses_with(self._load(operand, indices))
+            if needed == depth and _is_used(operand.argument):
+                operand.argument.replace_all_uses_with(self._load(operand, indices))
 
     def _load(self, operand: _Operand, indices: list[ir.Value]) -> ir.Value:
         memref = ir.MemRefType(operand.buffer.type)

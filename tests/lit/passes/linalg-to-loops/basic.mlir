@@ -206,7 +206,7 @@ func.func @all(%x: memref<?xi8>, %y: memref<i8>) {
 
 // -----
 
-// The loop over two elements is not the innermost one, as the body is too long to be unrolled: rows are, in blocks.
+// The loop over two elements is not the innermost one, as functions take longer than strides: rows are, in blocks.
 // CHECK-LABEL: @pairs
 // CHECK: scf.for %[[B:.*]] = {{.*}} step %c512
 // CHECK: scf.for %[[J:.*]] = %c0{{.*}} to %c2
@@ -231,8 +231,9 @@ func.func @pairs(%x: memref<?xf64>, %c: memref<2xf64>, %y: memref<?x2xf64>) {
 
 // -----
 
-// A short body is: LLVM unrolls the inner loop, and vectorises the outer one.
+// A body without functions is: LLVM unrolls the inner loop, and vectorises the outer one.
 // CHECK-LABEL: @unrolled
+// CHECK-NOT: step %c512
 // CHECK: scf.for
 // CHECK: scf.for %{{.*}} = %c0{{.*}} to %c2
 #row = affine_map<(i, j) -> (i)>
@@ -243,8 +244,65 @@ func.func @unrolled(%x: memref<?xf64>, %c: memref<2xf64>, %y: memref<?x2xf64>) {
       ins(%x, %c : memref<?xf64>, memref<2xf64>) outs(%y : memref<?x2xf64>) {
   ^bb0(%a: f64, %b: f64, %old: f64):
     %0 = arith.addf %a, %b : f64
+    linalg.yield %0 : f64
+  }
+  return
+}
+
+// -----
+
+// Sums along five elements add columns, and sums of five columns have accumulators in registers.
+// CHECK-LABEL: @row_sums
+// CHECK: scf.for %{{.*}} step %c512
+// CHECK: scf.for %[[J:.*]] = %c0{{.*}} to %c5
+// CHECK: scf.for %[[I:.*]] =
+// CHECK: memref.load %{{.*}}[%[[I]], %[[J]]]
+// CHECK: math.exp
+// CHECK: memref.store %{{.*}}, %{{.*}}[%[[I]]]
+// CHECK-LABEL: @column_sums
+// CHECK: scf.for %[[J:.*]] = %c0{{.*}} to %c5
+// CHECK: %[[SUM:.*]] = scf.for %[[I:.*]] = %c0{{.*}} to %c200{{.*}} iter_args
+// CHECK: math.exp
+// CHECK: scf.yield
+// CHECK: memref.store %[[SUM]], %{{.*}}[%[[J]]]
+// CHECK-LABEL: @whole_sum
+// CHECK: scf.for %{{.*}} = %c0{{.*}} to %c5{{.*}} iter_args
+// CHECK: scf.for %{{.*}} = %c0{{.*}} to %c200{{.*}} iter_args
+// CHECK: math.exp
+#row = affine_map<(i, j) -> (i)>
+#two = affine_map<(i, j) -> (j)>
+#both = affine_map<(i, j) -> (i, j)>
+#none = affine_map<(i, j) -> ()>
+func.func @row_sums(%x: memref<200x5xf64>, %c: memref<5xf64>, %y: memref<200xf64>) {
+  linalg.generic {indexing_maps = [#both, #two, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%x, %c : memref<200x5xf64>, memref<5xf64>) outs(%y : memref<200xf64>) {
+  ^bb0(%a: f64, %b: f64, %sum: f64):
+    %0 = arith.addf %a, %b : f64
     %1 = math.exp %0 : f64
-    linalg.yield %1 : f64
+    %2 = arith.addf %sum, %1 : f64
+    linalg.yield %2 : f64
+  }
+  return
+}
+func.func @column_sums(%x: memref<200x5xf64>, %c: memref<5xf64>, %y: memref<5xf64>) {
+  linalg.generic {indexing_maps = [#both, #two, #two], iterator_types = ["reduction", "parallel"]}
+      ins(%x, %c : memref<200x5xf64>, memref<5xf64>) outs(%y : memref<5xf64>) {
+  ^bb0(%a: f64, %b: f64, %sum: f64):
+    %0 = arith.addf %a, %b : f64
+    %1 = math.exp %0 : f64
+    %2 = arith.addf %sum, %1 : f64
+    linalg.yield %2 : f64
+  }
+  return
+}
+func.func @whole_sum(%x: memref<200x5xf64>, %c: memref<5xf64>, %y: memref<f64>) {
+  linalg.generic {indexing_maps = [#both, #two, #none], iterator_types = ["reduction", "reduction"]}
+      ins(%x, %c : memref<200x5xf64>, memref<5xf64>) outs(%y : memref<f64>) {
+  ^bb0(%a: f64, %b: f64, %sum: f64):
+    %0 = arith.addf %a, %b : f64
+    %1 = math.exp %0 : f64
+    %2 = arith.addf %sum, %1 : f64
+    linalg.yield %2 : f64
   }
   return
 }
