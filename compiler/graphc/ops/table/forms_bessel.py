@@ -21,8 +21,28 @@ _F64 = np.dtype("float64")
 _EI_ZERO = (0.3725074107813666, 1.3140183414386028e-17)
 
 
+# sqrt(x) exp(-x) of i0 and i1 from 8 on, as polynomials in 16 / x - 1: interpolations with 50 digits at 23
+# Chebyshev nodes, 5e-17 off.
+_FAR = (
+    (
+        0.4021765094450081, 0.0033605519836677235, 0.000136216074391872, 1.1143033802584e-05,
+        1.48384758631e-06, 2.97359565815e-07, 8.8721546189e-08, 3.9329265711e-08, 2.155681111e-08,
+        7.532386418e-09, -6.805980075e-09, -1.3319798592e-08, -5.162517881e-09, 7.323310735e-09,
+        6.789790404e-09, -3.118514561e-09, -4.848250922e-09, 1.092452725e-09, 2.398192723e-09,
+        -2.74811164e-10, -7.47384462e-10, 3.525321e-11, 1.08819948e-10,
+    ),
+    (
+        0.38939845902587233, -0.009749577193235609, -0.000219235763833829, -1.5038547211274e-05,
+        -1.834910153966e-06, -3.48385307137e-07, -1.00012206388e-07, -4.3132315624e-08, -2.3382691354e-08,
+        -8.40732684e-09, 6.79507349e-09, 1.3952625102e-08, 5.722677527e-09, -7.432535336e-09,
+        -7.222524179e-09, 3.071739565e-09, 5.094016302e-09, -1.047612779e-09, -2.506216241e-09,
+        2.58216944e-10, 7.79067218e-10, -3.2677656e-11, -1.13288885e-10,
+    ),
+)  # fmt: skip
+
+
 def modified_bessel(order: int, scaled: bool) -> Callable[..., Scalar]:
-    """i0 or i1, or these times exp(-|x|): the power series up to 8, SciPy's scaled function above.
+    """i0 or i1, or these times exp(-|x|): the power series up to 8, a polynomial in 1 / x above.
 
     Args:
         order: 0 or 1.
@@ -39,7 +59,10 @@ def modified_bessel(order: int, scaled: bool) -> Callable[..., Scalar]:
         near = polynomial(b, square, coefficients)
         # SciPy's i1(-0.0) is 0.0.
         near = b.fma(near, half, b.const(0, _F64)) if order else near
-        far = b.call(f"special_d_i{order}e", x)
+        large = b.maximum(size, b.const(8, _F64))
+        inverse = b.sub(b.truediv(b.const(16, _F64), large), b.const(1, _F64))
+        far = b.truediv(polynomial(b, inverse, _FAR[order]), b.math("sqrt", large))
+        far = b.copysign(far, x) if order else far
         if scaled:
             return b.select(small, b.mul(near, b.math("exp", b.neg(size))), far)
         # The exponential overflows before the product does.

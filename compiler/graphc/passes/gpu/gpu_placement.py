@@ -270,7 +270,7 @@ def second_side(
 
 # Functions that SciPy's code computes on CPUs, in C or C++, for which there is none of our own.
 SCIPY = frozenset(
-    "erfi erfinv erfcinv dawsn ndtri ndtri_exp owens_t j0 j1 jv y0 y1 yv i0 i1 iv i0e i1e ive k0 k1 "
+    "erfi erfinv erfcinv dawsn ndtri ndtri_exp owens_t j0 j1 jv y0 y1 yv iv ive k0 k1 "
     "kv k0e k1e kve beta betaln poch binom gammainc gammaincc gammaincinv gammainccinv betainc betaincc "
     "betaincinv hyp2f1 hyp2f1_da hyp2f1_dc hyp1f1 expi exp1 ellipk ellipe ellipkm1 ellipkinc "
     "ellipeinc stdtrit ellipj_sn ellipj_cn ellipj_dn ellipj_ph sici_si sici_ci shichi_shi shichi_chi "
