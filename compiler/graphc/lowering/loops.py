@@ -31,8 +31,9 @@ from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
 # A loop of fewer iterations than a register has lanes stays scalar, or fills a part of one; LLVM's vectoriser
-# looks at no outer loop.
-_SHORT, _LONG = 7, 16
+# looks at no outer loop. LLVM unrolls it and vectorises the loop around it, but not with a long body, nor if
+# several results are stored beside a sum.
+_SHORT, _LONG, _MANY, _SHORT_SUM, _FUNCTIONS, _MUCH = 3, 16, 3, 6, 2, 12
 # Functions of these few instructions do not pay for loads and stores with a stride.
 CHEAP = frozenset(("math.absf", "math.absi", "math.copysign", "math.fma", "math.isnan", "math.isinf"))
 
@@ -42,18 +43,21 @@ def swap_short_loop(
     sizes: Sequence[int | None],
     reduced: Sequence[bool],
     body: Iterable[ir.Operation],
+    several: bool = False,
 ) -> bool:
     """Makes the loop around the innermost one of a nest the innermost one.
 
     It does so where the innermost one is too short for the vectoriser, the one around it is not, and the body
-    has a function: it takes longer than memory read with a stride. A sum along the short loop then adds
-    columns to a result in memory, and one along the other has its accumulator in a register.
+    has several functions: it is too long to be unrolled, and takes longer than memory read with a stride. A
+    sum along the short loop then adds columns to a result in memory, and one along the other has its
+    accumulator in a register.
 
     Args:
         groups: the dimensions of each loop, outermost first.
         sizes: the static size of each dimension, if known.
         reduced: whether each dimension is reduced.
         body: what is computed of each element.
+        several: whether that has several results.
 
     Returns:
         Whether they changed places.
@@ -64,9 +68,12 @@ def swap_short_loop(
     if all(reduced[group[0]] for group in groups) and (whole is None or whole > partial_reductions.LEAST):
         return False  # it is done in parts of the outermost loop
     outer, inner = (_extent(group, sizes) for group in groups[-2:])
-    if inner is None or inner > _SHORT or (outer is not None and outer < _LONG):
+    by_outer, by_inner = (reduced[group[0]] for group in groups[-2:])
+    sums = by_outer or by_inner
+    if inner is None or inner > (_SHORT_SUM if sums else _SHORT) or (outer is not None and outer < _LONG):
         return False
-    if not any(op.name.startswith("math.") and op.name not in CHEAP for op in body):
+    many = sum(op.name.startswith("math.") and op.name not in CHEAP for op in body)
+    if many < (_FUNCTIONS if sums else _MANY) or (by_inner and not several and many * inner < _MUCH):
         return False
     groups[-2:] = groups[:-3:-1]
     return True
@@ -121,7 +128,10 @@ class LoopNest:
         with ir.InsertionPoint(self._generic), self._generic.location:
             self._sizes = self._extents()
             self._groups = self._collapse()
-            swapped = swap_short_loop(self._groups, self._static, self._reduction, self._body_operations)
+            several = len(self._outputs) > 1
+            swapped = swap_short_loop(
+                self._groups, self._static, self._reduction, self._body_operations, several
+            )
             self._apply_groups()
             removed = [self._reduction[group[0]] for group in self._groups]
             self._suffix = len(removed)

@@ -34,14 +34,14 @@ def swapped(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
 
 @pytest.mark.parametrize("rows", [0, 1, 15, 16, 90, 511, 512, 1500])
-@pytest.mark.parametrize("columns", [1, 2, 7, 8])
+@pytest.mark.parametrize("columns", [1, 2, 3, 4])
 def test_sizes(rows, columns, no_cache, swapped):
     x, c = pt.tensor("x", shape=(None, 1)), pt.tensor("c", shape=(columns,))
     f = graphc.function([x, c], functions(x + c))
     rng = np.random.default_rng(rows)
     a, b = rng.normal(size=(rows, 1)), rng.normal(size=columns)
     np.testing.assert_allclose(f(a, b), expected(a + b), rtol=1e-13)
-    assert any(swapped) == (columns in (2, 7))
+    assert any(swapped) == (columns in (2, 3))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -76,13 +76,24 @@ def test_gradients_and_sums(no_cache, swapped):
 def test_sums(axis, rows, no_cache, swapped):
     """Along the short loop, along the other one, and along both, in parts where there are many."""
     x, c = pt.tensor("x", shape=(rows, 5)), pt.tensor("c", shape=(5,))
-    z = pt.exp(x + c)
-    f = graphc.function([x, c], [z.sum(axis), z, (z > 0).all(axis)])
+    z = functions(x + c)
+    f = graphc.function([x, c], [z.sum(axis), z, (z > -9).all(axis)])
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(rows or 30 * (rows is None), 5)), rng.normal(size=5)
-    want = np.exp(a + b)
+    want = expected(a + b)
     total, each, flag = f(a, b)
-    np.testing.assert_allclose(total, want.sum(axis), rtol=1e-13)
-    np.testing.assert_allclose(each, want, rtol=1e-14)
+    np.testing.assert_allclose(total, want.sum(axis), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(each, want, rtol=1e-12)
     assert flag.all()
     assert any(swapped) == (rows != 0 and (axis != (0, 1) or rows in (16, 200)))
+
+
+@pytest.mark.parametrize(
+    ("columns", "several", "wanted"), [(3, False, False), (3, True, True), (6, False, True)]
+)
+def test_row_sums_of_few_functions(columns, several, wanted, no_cache, swapped):
+    """LLVM unrolls a short row of few functions, unless several results are stored."""
+    x, c = pt.tensor("x", shape=(200, columns)), pt.tensor("c", shape=(columns,))
+    z = pt.exp(x + c) * pt.sin(x + c)
+    graphc.function([x, c], [z.sum(1), *[z] * several])
+    assert any(swapped) == wanted
