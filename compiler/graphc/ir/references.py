@@ -15,7 +15,7 @@ import graphc.ops  # noqa: F401  (fills the table of rows)
 from graphc.ir.constants import element_dtype
 from graphc.ir.traits import REFERENCE
 from graphc.library import find
-from graphc.ops.elementwise import ROWS
+from graphc.ops.elementwise import ROWS, converted
 
 if TYPE_CHECKING:
     from graphc_dialects._mlir import ir
@@ -50,7 +50,7 @@ def evaluate(op: ir.Operation, operands: list[Any], dtype: np.dtype) -> np.ndarr
         if structural is not None:
             return np.asarray(structural(op, *operands), dtype)
         if name == "cast":
-            return cast(operands[0], dtype)
+            return converted(operands[0], dtype)
         return np.asarray(elementwise_reference(name)(*operands), dtype)
 
 
@@ -87,10 +87,3 @@ def random_reference(op: ir.Operation, operands: list[Any]) -> tuple[np.ndarray,
     from graphc.tensor.random.native import draw_native
 
     return draw_native(op.attributes["distribution"].value, state, parameters, sizes)
-
-
-def cast(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """`astype`, dropping imaginary parts silently."""
-    if x.dtype.kind == "c" and dtype.kind not in "cb":
-        x = x.real
-    return x.astype(dtype)

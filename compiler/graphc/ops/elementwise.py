@@ -376,6 +376,19 @@ class Elementwise(Op):
         return [e.op(f"graphc.{self.name}", operands, types, e.type_of(node.outputs[0]))]
 
 
+def converted(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """`astype`, dropping imaginary parts silently.
+
+    Floats go to uint32 through int64, as in compiled code: out of range NumPy's results depend on the
+    instructions that the machine has.
+    """
+    if x.dtype.kind == "c" and dtype.kind not in "cb":
+        x = x.real
+    if x.dtype.kind == "f" and dtype == np.uint32:
+        x = x.astype(np.int64)
+    return x.astype(dtype)
+
+
 class Cast(Elementwise):
     """Conversion of the elements to another dtype, as NumPy's ``astype``.
 
@@ -389,7 +402,7 @@ class Cast(Elementwise):
         super().__init__("cast")
         self.row = Row(
             "cast",
-            lambda x: x.astype(dtype),
+            lambda x: converted(x, np.dtype(dtype)),
             "Conversion to another dtype.",
             lambda b, x: b.cast(x, dtype),
             nin=1,
@@ -568,7 +581,7 @@ def cast_to(x: Any, dtype: str) -> TensorVariable:
         and (x.data.dtype.kind != "c" or np.dtype(dtype).kind == "c")
     ):
         with np.errstate(all="ignore"):
-            return remember(constant(x.data.astype(dtype)), *reads_of(x))
+            return remember(constant(converted(x.data, np.dtype(dtype))), *reads_of(x))
     return Cast(dtype)(x)
 
 
