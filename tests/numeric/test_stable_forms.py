@@ -638,3 +638,54 @@ def test_equal_factors_and_terms_are_as_many_as_they_are(mode):
     at = np.array([-1.5, -0.2, 0.3, 1.0])
     for found, want in zip(f(at), g(at), strict=True):
         np.testing.assert_allclose(found, want, rtol=1e-9, atol=1e-9)
+
+
+def _log_product(a, b):
+    """The logarithm of the product of exponentials, in long double, and the derivatives of its sum."""
+    terms = a.astype(np.longdouble)[..., None] + b.astype(np.longdouble)[..., None, :, :]
+    top = terms.max(-2, keepdims=True)
+    parts = np.exp(terms - top)
+    total = parts.sum(-2, keepdims=True)
+    return (np.log(total) + top)[..., 0, :], (parts / total).sum(-1), (parts / total).sum(-3)
+
+
+@pytest.mark.parametrize("mode", ["fast_run", "fast_compile"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_logarithms_of_matrix_products(dtype, mode):
+    """Of exponentials, and of one with what is positive; at scales where all entries over- or underflow."""
+    rng, near = np.random.default_rng(3), {"float64": 1e-12, "float32": 2e-4}[dtype]
+    a, b = pt.matrix("a", dtype=dtype), pt.matrix("b", dtype=dtype)
+    stacks = pt.tensor3("a", dtype=dtype), pt.tensor3("b", dtype=dtype)
+    cases = [(a, b, pt.dot(pt.exp(a), pt.exp(b)), 1), (a, b, pt.dot(pt.exp(b.T), pt.exp(a).T).T, 1)]
+    cases += [(a, b, pt.dot(pt.exp(a), b), 0), (*stacks, pt.exp(stacks[0]) @ pt.exp(stacks[1]), 1)]
+    for x, y, product, is_exponent in cases:
+        value = pt.log(product)
+        f = graphc.function([x, y], [value, *graphc.grad(value.sum(), [x, y])], mode=mode)
+        for offset in (0, 30, -30, 80, -340, 400, 800, -1000, 1e5):
+            u = (rng.normal(size=(4, 5)) + offset).astype(dtype)
+            w = rng.normal(size=(5, 3)) + (offset if is_exponent else 0)
+            w = w.astype(dtype) if is_exponent else np.exp(w).astype(dtype)
+            logs = w if is_exponent else np.log(w.astype(np.longdouble))
+            given = [np.stack([v] * 2) if x.type.ndim == 3 else v for v in (u, w)]
+            wanted = _log_product(u, logs)
+            wanted = (*wanted[:2], wanted[2] if is_exponent else wanted[2] / w)
+            for got, right in zip(f(*given), wanted, strict=True):
+                np.testing.assert_allclose(got, np.broadcast_to(right, got.shape).astype(dtype), near, near)
+
+
+@pytest.mark.parametrize("mode", ["fast_run", "fast_compile"])
+def test_logarithms_of_matrix_products_keep_what_is_finite(mode):
+    """Rows with entries far apart, of nothing, and infinite ones; second derivatives."""
+    a, b = pt.matrix("a"), pt.matrix("b")
+    value = pt.log(pt.dot(pt.exp(a), pt.exp(b)))
+    f = graphc.function([a, b], value, mode=mode)
+    apart = np.array([[300.0, -340.0], [-340.0, 300.0], [0.0, -np.inf], [-np.inf, -np.inf], [np.inf, 0.0]])
+    with np.errstate(all="ignore"):
+        wanted = np.log(np.exp(apart) @ np.exp(-apart[:2]))
+    np.testing.assert_allclose(f(apart, -apart[:2]), wanted, 1e-12)
+    assert f(np.zeros((2, 0)), np.zeros((0, 3))).tolist() == [[-np.inf] * 3] * 2
+    slope = graphc.grad(value.sum(), a)
+    g = graphc.function([a, b], [slope, graphc.grad((slope**2).sum(), a)], mode=mode)
+    u, w = np.array([[0.3, -0.7, 1.0], [0.1, 0.2, -0.4]]), np.array([[0.5, 0.1], [-0.2, 0.4], [0.0, 1.0]])
+    for far, near in zip(g(u + 900, w - 850), g(u, w), strict=True):
+        np.testing.assert_allclose(far, near, 1e-9)

@@ -22,6 +22,7 @@ from graphc.ops import math as elements
 from graphc.ops.dimshuffle import DimShuffle
 from graphc.ops.elementwise import Elementwise, pulled
 from graphc.ops.math import exp, log, log_ndtr, neg
+from graphc.ops.matrices import Matmul
 from graphc.ops.reduce import LogSoftmax, Reduce, Softmax
 from graphc.ops.shaping import dimshuffle
 from graphc.ops.stable import WHOLE
@@ -137,8 +138,8 @@ class _Graph:
             return op.kind, node.inputs
         if isinstance(op, Softmax):
             return "softmax", node.inputs
-        if isinstance(op, ZeroGrad):
-            return "fixed", node.inputs
+        if isinstance(op, (ZeroGrad, Matmul)):
+            return "fixed" if isinstance(op, ZeroGrad) else "dot", node.inputs
         return ("select", node.inputs[: op.selects]) if op.selects else ("", ())
 
     def array(self, v: Variable) -> np.ndarray | None:
@@ -179,6 +180,10 @@ class _Graph:
 
     def reduced(self, v: Variable, kind: str, x: Variable) -> Variable:
         return self._new(Reduce(kind, _reduction(v).axes, allow_empty=kind == "max")(x))
+
+    def largest(self, x: Variable, axis: int) -> Variable:
+        axes = (x.type.ndim + axis,)
+        return self._new(_put_back(Reduce("max", axes, allow_empty=True)(x), axes, x.type.ndim))
 
     def spread(self, v: Variable, total: Variable) -> Variable:
         ndim = v.owner.inputs[0].type.ndim if v.owner is not None else 0

@@ -65,6 +65,9 @@ class Algebra(Protocol[V]):
     def reduced(self, v: V, kind: str, x: V) -> V:
         """Another reduction along the axes of the one that computes a value."""
 
+    def largest(self, x: V, axis: int) -> V:
+        """The largest element along an axis, which stays with size 1."""
+
     def spread(self, v: V, total: V) -> V:
         """A value of the shape of a reduction, with the axes that it removed."""
 

@@ -489,9 +489,7 @@ class Logarithms(Expressions[V]):
         top = reduce(lambda x, y: self._made("maximum", x, y), [self._size(*part) for part in found])
         top = self._finite(top)
         signed = [(self._shifted(*part, top), sign) for part, (_, sign) in zip(found, terms, strict=True)]
-        total = signed[0][0] if signed[0][1] > 0 else self.negative(signed[0][0])
-        for term, sign in signed[1:]:
-            total = self._made("add" if sign > 0 else "sub", total, term)
+        total = self._signed_sum(signed)
         self._forms[total] = None
         return total, self._joined(top, *(form for _, form in found))
 
@@ -524,6 +522,26 @@ class Logarithms(Expressions[V]):
         total = self.algebra.again(v, [self._shifted(factor, form, self.algebra.spread(v, top))])
         self._forms[total] = None
         return total, form._replace(log=top)
+
+    def _of_matrix_product(self, v: V, *operands: V) -> Form[V] | None:
+        """Rows and columns of exponentials over their largest elements, where these are large or small."""
+        parts, tops, forms = list(operands), [], []
+        for i, x in enumerate(operands):
+            form = self._sure(x)
+            if form is None or form.plain or form.shifted or not form.gained:
+                forms.append(Form(x, self._never_negative(x), False, plain=True, roots=(x,)))
+                continue
+            forms.append(form)
+            top = self.algebra.largest(form.log, (-1, -2)[i])
+            most = self.algebra.largest_exponent(x)
+            below = self._made("minimum", self._plus(top, most / 4), self.algebra.scalar(0, top))
+            tops.append(self._finite(self._made("maximum", self._plus(top, -0.45 * most), below)))
+            parts[i] = self._made("exp", self._made("sub", form.log, tops[-1]))
+        if not tops:
+            return None
+        total = self.algebra.again(v, parts)
+        self._forms[total] = None
+        return self._joined(reduce(partial(self._made, "add"), tops, self._made("log", total)), *forms)
 
     # -- products --------------------------------------------------------------------------------------------
 
@@ -630,9 +648,6 @@ class Logarithms(Expressions[V]):
         return form._replace(log=log, gained=True, roots=(*form.roots, y))
 
     # -- other rules -----------------------------------------------------------------------------------------
-
-    def _of_difference(self, v: V, x: V) -> Form[V]:
-        return self._of_difference_of(self.algebra.made_by(v)[0], x)
 
     def _of_difference_of(self, name: str, x: V) -> Form[V]:
         """Of expm1(x) and sinh(x)."""
@@ -759,7 +774,7 @@ _LINEAR: dict[str, tuple[float, bool]] = {
 _RULES: dict[str, _Rule] = {
     **dict.fromkeys(_LOGS, Logarithms._of_unary),
     **dict.fromkeys(_LINEAR, Logarithms._of_linear),
-    **dict.fromkeys(("expm1", "sinh"), Logarithms._of_difference),
+    **{name: lambda rules, v, x, name=name: rules._of_difference_of(name, x) for name in ("expm1", "sinh")},
     **dict.fromkeys(("log", "log1p"), Logarithms._of_logarithm),
     "softplus": Logarithms._of_softplus,
     **dict.fromkeys(("iv", "kv"), Logarithms._of_bessel),
@@ -779,4 +794,5 @@ _RULES: dict[str, _Rule] = {
     "switch": Logarithms._of_switch,
     "select": Logarithms._of_select,
     "softmax": Logarithms._of_softmax,
+    "dot": Logarithms._of_matrix_product,
 }

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from graphc.ir.kinds import FOLDS, fold_of, reduce, reduced_axes
+from graphc.ir.kinds import FOLDS, PRODUCTS, flags_of, fold_of, reduce, reduced_axes
 from graphc.ir.patterns import broadcast_type, kind, negated, registrar, rules, unary
 from graphc.ir.rewrite import Rewriter, RuleTable, apply_rules, is_tensor, tensor_type
 from graphc.ir.traits.indexing import where_taken, where_updated
@@ -140,6 +140,8 @@ class _Values:
             return "select", list(op.operands)
         if name in SELECTED:
             return "select", [op.operands[0]]
+        if name in PRODUCTS and not any(flags_of(op)):
+            return "dot", list(op.operands)
         return (fold_of(op) or "", [op.operands[0]]) if name in FOLDS else ("", ())
 
     def array(self, v: ir.Value) -> np.ndarray | None:
@@ -184,6 +186,13 @@ class _Values:
     def reduced(self, v: ir.Value, kind: str, x: ir.Value) -> ir.Value:
         options = {"allow_empty": ir.BoolAttr.get(True)} if kind == "max" else {}
         return reduce(kind, x, reduced_axes(self._rw.defs[v]), v.type, self._rw.create, **options)
+
+    def largest(self, x: ir.Value, axis: int) -> ir.Value:
+        axis += len(x.type.shape)
+        shape = [size for i, size in enumerate(x.type.shape) if i != axis]
+        type_ = tensor_type(shape, x.type.element_type)
+        top = reduce("max", x, [axis], type_, self._rw.create, allow_empty=ir.BoolAttr.get(True))
+        return _with_axes_back(self._rw, top, x, [axis])
 
     def spread(self, v: ir.Value, total: ir.Value) -> ir.Value:
         reduction = self._rw.defs[v]
@@ -536,6 +545,7 @@ class Stabilize(Pass):
     | `softplus(x)`, `-log(1 - V)` | `x` and that of V where they underflow |
     | `tanh(V)`, `sin(V)`, `log1p(V)`, `erf(V)`, ... | that of V and of its factor where V underflows |
     | terms, `sum` | `logaddexp`, `softplus`; `m + log(sum(exp(x - m)))`, m the maximum |
+    | matrix products | `m + n + log(exp(x - m) @ exp(y - n))`, m and n of rows and columns |
     | differences | `x + log1mexp(y - x)` |
     | `w * exp(x) + u * exp(y)`, w and u of unknown sign | `m + log(w * exp(x - m) + u * exp(y - m))` |
     | products, quotients, powers, roots, `prod` | sums, differences, multiples |

@@ -371,3 +371,19 @@ func.func @bounded(%x: tensor<3xf64>, %y: tensor<9x3xf64>) -> tensor<3xf64> {
   %6 = "graphc.mul"(%4, %5) : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
   return %6 : tensor<3xf64>
 }
+
+// -----
+
+// Rows of one factor and columns of the other are shifted by their maxima, as far as these are large.
+// CHECK-LABEL: @matrix_product
+// CHECK: "graphc.reduce_max"(%arg0) {allow_empty = true, axes = array<i64: 1>}
+// CHECK: "graphc.reduce_max"(%arg1) {allow_empty = true, axes = array<i64: 0>}
+// CHECK: %[[P:.*]] = "graphc.matmul"
+// CHECK: "graphc.log"(%[[P]])
+func.func @matrix_product(%a: tensor<?x4xf64>, %b: tensor<4x?xf64>) -> tensor<?x?xf64> {
+  %0 = "graphc.exp"(%a) : (tensor<?x4xf64>) -> tensor<?x4xf64>
+  %1 = "graphc.exp"(%b) : (tensor<4x?xf64>) -> tensor<4x?xf64>
+  %2 = "graphc.matmul"(%0, %1) {transpose_a = false, transpose_b = false} : (tensor<?x4xf64>, tensor<4x?xf64>) -> tensor<?x?xf64>
+  %3 = "graphc.log"(%2) : (tensor<?x?xf64>) -> tensor<?x?xf64>
+  return %3 : tensor<?x?xf64>
+}
