@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from graphc.graph.basic import Apply, Flags, Variable, only
-from graphc.graph.op import Op, no_cotangents, no_tangents, same_tangent
+from graphc.graph.op import FieldOp, no_cotangents, no_tangents, same_tangent
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.undefined import grad_undefined
 from graphc.ops.math import clip
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from graphc_runtime.thunk import Register
 
 
-class _Identity(Op):
+class _Identity(FieldOp):
     """The value of the input, under a rule for the derivative."""
 
     __props__: ClassVar[tuple[str, ...] | None] = ()
@@ -86,10 +86,7 @@ class GradClip(_Identity):
 class GradScale(_Identity):
     """The cotangent is multiplied by a number."""
 
-    __props__ = ("multiplier",)
-
-    def __init__(self, multiplier: float) -> None:
-        self.multiplier = multiplier
+    multiplier: float
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         return [only(cotangents) * self.multiplier]

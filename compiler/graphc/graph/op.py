@@ -6,8 +6,9 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Hashable, Sequence
 from functools import reduce
+from inspect import get_annotations
 from operator import add
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from graphc.errors import TestValueError, UndefinedGradientError
 from graphc.graph.basic import Apply, Maybe, Variable, Variables, capture, missing_test_value
 from graphc.graph.thunks import perform_thunk, user_thunk
 from graphc.graph.type import Type, as_type
+from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc_runtime.thunk import Flag, Register, Thunk
@@ -284,6 +286,20 @@ class Op:
 
     def __repr__(self) -> str:
         return str(self)
+
+
+@dataclass_transform(eq_default=False)
+class FieldOp(Op):
+    """An op that declares its attributes, as in ``axis: int = 0``: its constructor takes them, and they are
+    its ``__props__``. A class with a constructor of its own names these itself.
+    """
+
+    def __init_subclass__(cls) -> None:
+        kinds = get_annotations(cls)
+        own = [name for name, kind in kinds.items() if not str(kind).startswith("ClassVar")]
+        if own and "__init__" not in cls.__dict__:
+            record(eq=False, repr=False)(cls)
+            cls.__props__ = (*(cls.__props__ or ()), *own)
 
 
 def get_test_value(v: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from graphc.graph.basic import Apply, Maybe, Variable, Variables, describe, only
-from graphc.graph.op import Op, linear, multilinear
+from graphc.graph.op import FieldOp, Op, linear, multilinear
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
 from graphc.ops.create import arange, zeros, zeros_like
@@ -50,7 +50,7 @@ def _check(node: Apply, indices: np.ndarray, size: int, axis: int) -> None:
         )
 
 
-class Take(Op):
+class Take(FieldOp):
     """Elements of x at integer positions along an axis; the axis is replaced by the dimensions of the
     indices.
 
@@ -58,12 +58,9 @@ class Take(Op):
         axis: the axis, at least 0. Negative positions count from the end.
     """
 
-    __props__ = ("axis",)
+    axis: int
     selects = 1
     depends_on = (0,)
-
-    def __init__(self, axis: int) -> None:
-        self.axis = axis
 
     def make_node(self, x: TensorLike, indices: TensorLike) -> Apply:
         x, indices = as_tensor_variable(x), _as_indices(indices)

@@ -76,10 +76,7 @@ class QRPivoted(_MatrixOp):
     """
 
     kernel = "qr_pivoted"
-    __props__ = ("complete",)
-
-    def __init__(self, complete: bool = False) -> None:
-        self.complete = complete
+    complete: bool = False
 
     def result_dtypes(self, dtype: str) -> Sequence[str]:
         return [dtype, dtype, "int32"]
@@ -110,11 +107,8 @@ class Schur(_MatrixOp):
     """
 
     kernel = "schur"
-    __props__ = ("sort",)
+    sort: int = 0
     absent: ClassVar[dict[str, str]] = {"pullback": "the order and the phases of the vectors jump"}
-
-    def __init__(self, sort: int = 0) -> None:
-        self.sort = sort
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         raise UndefinedGradientError(
@@ -174,14 +168,11 @@ class QZ(_PythonMatrices):
 
     kernel = "qz"
     form = "(n,n),(n,n)->(n,n),(n,n),(n),(n),(n,n),(n,n)"
-    __props__ = ("sort",)
+    sort: int = 0
     absent: ClassVar[dict[str, str]] = {
         **_PythonMatrices.absent,
         "pullback": "the order and the phases of the vectors jump",
     }
-
-    def __init__(self, sort: int = 0) -> None:
-        self.sort = sort
 
     def result_dtypes(self, dtype: str) -> Sequence[str]:
         return [dtype, dtype, complex_dtype(dtype), dtype, dtype, dtype]
@@ -247,11 +238,8 @@ class Funm(_PythonMatrices):
 
     kernel = "funm"
     form = "(n,n)->(n,n)"
-    __props__ = ("func",)
+    func: Callable[[np.ndarray], object]
     calls_user_code = True
-
-    def __init__(self, func: Callable[[np.ndarray], object]) -> None:
-        self.func = func
 
     def compute(self, a: np.ndarray) -> np.ndarray:
         from scipy.linalg import schur
@@ -399,10 +387,8 @@ class LDL(_WithoutGradient):
 
     kernel = "ldl"
     form = "(n,n)->(n,n),(n,n),(n)"
-    __props__ = ("lower", "hermitian")
-
-    def __init__(self, lower: bool = True, hermitian: bool = True) -> None:
-        self.lower, self.hermitian = lower, hermitian
+    lower: bool = True
+    hermitian: bool = True
 
     def result_dtypes(self, dtype: str) -> Sequence[str]:
         return [dtype, dtype, "int64"]

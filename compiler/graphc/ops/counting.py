@@ -188,10 +188,7 @@ class SearchSorted(DiscreteOp):
     """
 
     kernel = "searchsorted"
-    __props__ = ("right",)
-
-    def __init__(self, right: bool = False) -> None:
-        self.right = right
+    right: bool = False
 
     def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
         common = promote(*(np.dtype(x) for x in given)).name
@@ -329,10 +326,7 @@ class Histogram(_Selecting):
     """
 
     kernel = "histogram"
-    __props__ = ("uniform",)
-
-    def __init__(self, uniform: bool) -> None:
-        self.uniform = bool(uniform)
+    uniform: bool
 
     def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
         return given, ["int64"]
@@ -346,10 +340,7 @@ class WeightedHistogram(_Weighted):
     """
 
     kernel = "weighted_histogram"
-    __props__ = ("uniform",)
-
-    def __init__(self, uniform: bool) -> None:
-        self.uniform = bool(uniform)
+    uniform: bool
 
     def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
         return given, [given[1]]
@@ -371,10 +362,7 @@ class TopK(KernelOp):
     """
 
     kernel = "topk"
-    __props__ = ("smallest",)
-
-    def __init__(self, smallest: bool = False) -> None:
-        self.smallest = bool(smallest)
+    smallest: bool = False
 
     def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
         return given, [given[0], "int64"]

@@ -11,7 +11,7 @@ import numpy as np
 from graphc.config import config
 from graphc.errors import ArgumentError
 from graphc.graph.basic import Apply, Maybe, Variable, Variables, describe, only, remember
-from graphc.graph.op import Op
+from graphc.graph.op import FieldOp
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType, parse_dtype
 from graphc.ops.checks import as_count, required
@@ -46,7 +46,7 @@ __all__ = [
 _MOST = 1 << 60
 
 
-class Iota(Op):
+class Iota(FieldOp):
     """``start + step * i`` for i in range(length).
 
     Args:
@@ -55,11 +55,8 @@ class Iota(Op):
 
     takes_as_stored = False
 
-    __props__ = ("dtype",)
+    dtype: str
     depends_on = (0, 1)
-
-    def __init__(self, dtype: str) -> None:
-        self.dtype = dtype
 
     def make_node(self, start: TensorLike, step: TensorLike, length: TensorLike) -> Apply:
         ends = [cast_to(as_tensor_variable(x), self.dtype) for x in (start, step)]

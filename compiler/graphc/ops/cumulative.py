@@ -10,7 +10,7 @@ import numpy as np
 
 from graphc.emit.emitter import dense
 from graphc.graph.basic import Apply, Flags, Maybe, Variable, Variables, only
-from graphc.graph.op import Op
+from graphc.graph.op import FieldOp
 from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.undefined import is_discrete
@@ -57,12 +57,12 @@ def _emit_initial(value: np.generic | int, node: Apply, operand: str, e: Emitter
     return e.broadcast(literal, scalar, sizes, e.tensor_type(dtype, (1, *shape)))
 
 
-class _Running(Op):
+class _Running(FieldOp):
     """Base of ops that make each row from the one before."""
 
     takes_as_stored = False
 
-    reverse: bool
+    reverse: bool = False
 
     def _emit(
         self,
@@ -223,11 +223,6 @@ class LinearRecurrence(_Running):
     Args:
         reverse: begin with the last row.
     """
-
-    __props__ = ("reverse",)
-
-    def __init__(self, reverse: bool = False) -> None:
-        self.reverse = bool(reverse)
 
     def make_node(self, a: TensorLike, b: TensorLike) -> Apply:
         a, b = as_tensor_variable(a), as_tensor_variable(b)

@@ -14,7 +14,7 @@ from typing import cast as cast_
 import numpy as np
 
 from graphc.graph.basic import Apply, Flags, Maybe, Variable, Variables, only
-from graphc.graph.op import Op
+from graphc.graph.op import FieldOp
 from graphc.graph.tensor.convert import as_tensor_variable, is_weak_scalar
 from graphc.graph.undefined import grad_not_implemented
 from graphc.ops.elementwise import ROWS, Elementwise, OperandType, cast_to, declare, register
@@ -218,7 +218,7 @@ def _wofz(z: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVa
     return g * (2j / float(np.sqrt(np.pi)) - 2 * z * out)
 
 
-class ComplexSpecial(Op):
+class ComplexSpecial(FieldOp):
     """A function of ``scipy.special`` of each element of a complex array; analytic but on cuts.
 
     Args:
@@ -227,11 +227,8 @@ class ComplexSpecial(Op):
 
     takes_as_stored = False
 
-    __props__: ClassVar[tuple[str, ...]] = ("name",)
+    name: str
     absent: ClassVar[dict[str, str]] = {"emit": "SciPy computes it in Python; there is no C function"}
-
-    def __init__(self, name: str) -> None:
-        self.name = name
 
     def __str__(self) -> str:
         return f"{self.name}{{complex}}"

@@ -72,12 +72,10 @@ class SolveTriangular(_Solver):
     """
 
     kernel = "solve_triangular"
-    __props__ = ("lower", "trans", "unit_diagonal", "check")
-
-    def __init__(
-        self, lower: bool = False, trans: int = 0, unit_diagonal: bool = False, check: bool = True
-    ) -> None:
-        self.lower, self.trans, self.unit_diagonal, self.check = lower, trans, unit_diagonal, check
+    lower: bool = False
+    trans: int = 0
+    unit_diagonal: bool = False
+    check: bool = True
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         (a, _), (x,), g = inputs, outputs, only(cotangents)
@@ -156,10 +154,9 @@ class SolveBanded(_Solver):
     """
 
     kernel = "solve_banded"
-    __props__ = ("lower", "upper", "transposed")
-
-    def __init__(self, lower: int, upper: int, transposed: bool = False) -> None:
-        self.lower, self.upper, self.transposed = lower, upper, transposed
+    lower: int
+    upper: int
+    transposed: bool = False
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         (ab, _), (x,), g = inputs, outputs, only(cotangents)
@@ -207,10 +204,8 @@ class Cholesky(_MatrixOp):
     """
 
     kernel = "cholesky"
-    __props__ = ("lower", "check")
-
-    def __init__(self, lower: bool = True, check: bool = True) -> None:
-        self.lower, self.check = lower, check
+    lower: bool = True
+    check: bool = True
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         (factor,), g = outputs, only(cotangents)
@@ -271,11 +266,8 @@ class PermuteRows(KernelOp):
     """Rows in another order: ``out[i] = x[order[i]]``, or the inverse of that."""
 
     kernel = "permute_rows"
-    __props__ = ("inverse",)
+    inverse: bool = False
     depends_on = (0,)
-
-    def __init__(self, inverse: bool = False) -> None:
-        self.inverse = inverse
 
     def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
         return [given[0], "int64"], [given[0]]
@@ -297,10 +289,7 @@ class QR(_MatrixOp):
     """
 
     kernel = "qr"
-    __props__ = ("complete",)
-
-    def __init__(self, complete: bool = False) -> None:
-        self.complete = complete
+    complete: bool = False
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         (a, k), (q, r), (g_q, g_r) = inputs, outputs, cotangents
@@ -312,10 +301,7 @@ class QRUpper(_MatrixOp):
     """The upper triangular factor alone: (m, n) and k to (k, n)."""
 
     kernel = "qr_r"
-    __props__ = ("complete",)
-
-    def __init__(self, complete: bool = False) -> None:
-        self.complete = complete
+    complete: bool = False
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         (a, k), (r,) = inputs, outputs

@@ -81,11 +81,8 @@ class FftTable(KernelOp):
     """
 
     kernel = "fft_table"
-    __props__ = ("real",)
+    real: bool = False
     depends_on = ()
-
-    def __init__(self, real: bool = False) -> None:
-        self.real = real
 
     def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
         return [given[0], "int64"], [given[0]]
@@ -124,10 +121,9 @@ class Fft(_Transform):
     """
 
     kernel = "fft"
-    __props__ = ("inverse", "mode", "radices")
-
-    def __init__(self, inverse: bool = False, mode: int = 0, radices: int = 31) -> None:
-        self.inverse, self.mode, self.radices = inverse, mode, radices
+    inverse: bool = False
+    mode: int = 0
+    radices: int = 31
 
     def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
         return [COMPLEX[given[1]], given[1]], [COMPLEX[given[1]]]
@@ -159,10 +155,8 @@ class FftColumns(_Transform):
     """
 
     kernel = "fft_columns"
-    __props__ = ("inverse", "radices")
-
-    def __init__(self, inverse: bool = False, radices: int = 31) -> None:
-        self.inverse, self.radices = inverse, radices
+    inverse: bool = False
+    radices: int = 31
 
     def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
         return [COMPLEX[given[1]], given[1]], [COMPLEX[given[1]]]
@@ -187,10 +181,8 @@ class Rfft(_Transform):
     """
 
     kernel = "rfft"
-    __props__ = ("mode", "radices")
-
-    def __init__(self, mode: int = 0, radices: int = 31) -> None:
-        self.mode, self.radices = mode, radices
+    mode: int = 0
+    radices: int = 31
 
     def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
         return [given[1], given[1]], [COMPLEX[given[1]]]
@@ -215,10 +207,8 @@ class Irfft(_Transform):
     """
 
     kernel = "irfft"
-    __props__ = ("mode", "radices")
-
-    def __init__(self, mode: int = 0, radices: int = 31) -> None:
-        self.mode, self.radices = mode, radices
+    mode: int = 0
+    radices: int = 31
 
     def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
         return [COMPLEX[given[1]], given[1]], [given[1]]

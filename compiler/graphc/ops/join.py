@@ -12,7 +12,7 @@ import numpy as np
 
 from graphc.emit.emitter import ELEMENTS
 from graphc.graph.basic import Apply, Maybe, Variable, Variables, describe, only
-from graphc.graph.op import Op, linear
+from graphc.graph.op import FieldOp, linear
 from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.graph.tensor.type import TensorType
 from graphc.ops.checks import CheckAndRaise, as_count
@@ -33,18 +33,15 @@ if TYPE_CHECKING:
 __all__ = ["block", "column_stack", "concatenate", "dstack", "hstack", "join", "split", "stack", "vstack"]
 
 
-class Join(Op):
+class Join(FieldOp):
     """Concatenate along an axis; operands are cast to one dtype.
 
     Args:
         axis: the axis, at least 0.
     """
 
-    __props__ = ("axis",)
+    axis: int
     selects = sys.maxsize
-
-    def __init__(self, axis: int) -> None:
-        self.axis = axis
 
     def make_node(self, *inputs: TensorLike) -> Apply:
         if not inputs:

@@ -11,7 +11,7 @@ import numpy as np
 
 from graphc.errors import VectorizeError
 from graphc.graph.basic import Apply, Flags, Variable, Variables, describe
-from graphc.graph.op import Op, no_cotangents, no_tangents
+from graphc.graph.op import FieldOp, no_cotangents, no_tangents
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
 from graphc.library import find
@@ -35,7 +35,7 @@ def _signature(kernel: str) -> Signature:
     return SIGNATURES[kernel]
 
 
-class _CoreOp(Op):
+class _CoreOp(FieldOp):
     """An op whose operands are batches of core arrays with the leading dimensions in common.
 
     A subclass says what the core dimensions and the dtypes are.

@@ -254,10 +254,7 @@ class CholeskyBanded(_MatrixOp):
     """
 
     kernel = "cholesky_banded"
-    __props__ = ("lower",)
-
-    def __init__(self, lower: bool = False) -> None:
-        self.lower = lower
+    lower: bool = False
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         (c,), g = outputs, only(cotangents)
@@ -273,11 +270,8 @@ class CholeskyBandedPullback(_MatrixOp):
     """
 
     kernel = "cholesky_banded_pullback"
-    __props__ = ("lower",)
+    lower: bool = False
     absent: ClassVar[dict[str, str]] = {"pullback": "it is a derivative already, and the kernel has none"}
-
-    def __init__(self, lower: bool = False) -> None:
-        self.lower = lower
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         raise UndefinedGradientError("cholesky_banded has no second derivative; use cholesky")
@@ -308,11 +302,8 @@ class TridiagonalSolve(_MatrixOp):
     """
 
     kernel = "tridiagonal_solve"
-    __props__ = ("transposed",)
+    transposed: bool = False
     depends_on = (0, 1, 2, 3, 5)
-
-    def __init__(self, transposed: bool = False) -> None:
-        self.transposed = transposed
 
     def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
         dtype = float_dtype(*given[:4], given[5])

@@ -14,7 +14,7 @@ import numpy as np
 
 from graphc.errors import ArgumentError
 from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables, only, reads_of, remember
-from graphc.graph.op import Op, no_cotangents, no_tangents
+from graphc.graph.op import FieldOp, no_cotangents, no_tangents
 from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.traversal import ancestors
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from graphc_runtime.thunk import Register
 
 
-class _Sizes(Op):
+class _Sizes(FieldOp):
     """Base of ops that read the sizes of their input and not its elements."""
 
     depends_on = ()
@@ -65,10 +65,7 @@ class Shape_i(_Sizes):
         i: the axis.
     """
 
-    __props__ = ("i",)
-
-    def __init__(self, i: int) -> None:
-        self.i = i
+    i: int
 
     def make_node(self, x: TensorLike) -> Apply:
         x = as_tensor_variable(x)
@@ -82,18 +79,15 @@ class Shape_i(_Sizes):
         return [e.from_index(e.dim_of(node.inputs[0], operands[0], self.i))]
 
 
-class MakeVector(Op):
+class MakeVector(FieldOp):
     """A vector of 0-d operands.
 
     Args:
         dtype: dtype of the vector; operands are cast to it.
     """
 
-    __props__ = ("dtype",)
+    dtype: str = "int64"
     selects = sys.maxsize
-
-    def __init__(self, dtype: str = "int64") -> None:
-        self.dtype = dtype
 
     def make_node(self, *inputs: TensorLike) -> Apply:
         scalars = [cast_to(as_tensor_variable(x), self.dtype) for x in inputs]

@@ -34,11 +34,8 @@ class CsrProduct(KernelOp):
     """
 
     kernel = "csr_product"
-    __props__ = ("transpose",)
+    transpose: bool = False
     depends_on = (0, 3)
-
-    def __init__(self, transpose: bool = False) -> None:
-        self.transpose = transpose
 
     def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
         dtype = promote(np.dtype(given[0]), np.dtype(given[3])).name

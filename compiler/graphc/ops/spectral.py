@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from graphc.graph.basic import Apply, Flags, Maybe, Variable, Variables, only
-from graphc.graph.op import Op, same_tangent
+from graphc.graph.op import FieldOp, same_tangent
 from graphc.graph.replace import rebuild
 from graphc.graph.traversal import ancestors
 from graphc.ops.create import tril, zeros_like
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from graphc_runtime.thunk import Register
 
 
-class Apart(Op):
+class Apart(FieldOp):
     """Values (..., n) of which those that are equal to within rounding differ by a little.
 
     Args:
@@ -65,11 +65,9 @@ class Apart(Op):
     """
 
     takes_as_stored = False
-    __props__ = ("to_zero", "order")
+    to_zero: bool = False
+    order: int = 1
     absent: ClassVar[dict[str, str]] = {"emit": "the compiler puts the graph it stands for in its place"}
-
-    def __init__(self, to_zero: bool = False, order: int = 1) -> None:
-        self.to_zero, self.order = to_zero, order
 
     def make_node(self, w: Variable) -> Apply:
         return Apply(self, [w], [w.type.make_variable()])
@@ -138,10 +136,7 @@ class Eigh(_MatrixOp):
 
     kernel = "eigh"
     together = True
-    __props__ = ("lower",)
-
-    def __init__(self, lower: bool = True) -> None:
-        self.lower = lower
+    lower: bool = True
 
     def result_dtypes(self, dtype: str) -> Sequence[str]:
         return [real_dtype(dtype), dtype]
@@ -161,10 +156,7 @@ class Eigvalsh(_MatrixOp):
     """Eigenvalues of a Hermitian matrix in ascending order; argument as of `Eigh`."""
 
     kernel = "eigvalsh"
-    __props__ = ("lower",)
-
-    def __init__(self, lower: bool = True) -> None:
-        self.lower = lower
+    lower: bool = True
 
     def result_dtypes(self, dtype: str) -> Sequence[str]:
         return [real_dtype(dtype)]

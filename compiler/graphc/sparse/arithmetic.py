@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphc.graph.basic import Apply, Maybe, Variable, Variables, only
-from graphc.graph.op import Op, multilinear
+from graphc.graph.op import FieldOp, multilinear
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import parse_dtype
 from graphc.ops.join import stack
@@ -344,17 +344,14 @@ _OF_TWO: dict[str, Callable[..., Matrix]] = {
 }
 
 
-class SparseSparse(Op):
+class SparseSparse(FieldOp):
     """Sum, product of elements, or matrix product of two sparse matrices of one format, by SciPy.
 
     Args:
         kind: add, mul or dot.
     """
 
-    __props__ = ("kind",)
-
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
+    kind: str
 
     def make_node(self, x: SparseLike, y: SparseLike) -> Apply:
         x, y = as_sparse_variable(x), as_sparse_variable(y)

@@ -14,7 +14,7 @@ from typing import cast as typed
 import numpy as np
 
 from graphc.graph.basic import Apply, Maybe, Variable, Variables, capture, only
-from graphc.graph.op import Op, multilinear, same_tangent
+from graphc.graph.op import FieldOp, Op, multilinear, same_tangent
 from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.graph.tensor.type import TensorType
 from graphc.ops.create import arange, zeros
@@ -114,17 +114,14 @@ def put_together(
     return make((data, indices, indptr), (int(shape[0]), int(shape[1])))
 
 
-class ConvertFormat(Op):
+class ConvertFormat(FieldOp):
     """A sparse matrix in another of SciPy's formats.
 
     Args:
         format: of the result.
     """
 
-    __props__ = ("format",)
-
-    def __init__(self, format: str) -> None:
-        self.format = format
+    format: str
 
     def make_node(self, x: SparseVariable) -> Apply:
         return Apply(self, [x], [x.type.clone(format=self.format).make_variable()])
@@ -170,7 +167,7 @@ class CSMProperties(Op):
         return [csm_data(only(tangents)), None, None, None]
 
 
-class CSM(Op):
+class CSM(FieldOp):
     """A sparse matrix of values, indices, indptr and shape.
 
     Args:
@@ -183,11 +180,8 @@ class CSM(Op):
                [3., 0.]])
     """
 
-    __props__ = ("format",)
+    format: str
     depends_on = (0,)
-
-    def __init__(self, format: str) -> None:
-        self.format = format
 
     def make_node(self, data: TensorLike, indices: TensorLike, indptr: TensorLike, shape: SizeLike) -> Apply:
         data = as_tensor_variable(data)
@@ -209,7 +203,7 @@ class CSM(Op):
     pushforward = multilinear
 
 
-class Regular(Op):
+class Regular(FieldOp):
     """A value that is known how to compute, with a rule for gradients at places that are not stored.
 
     Inputs are the value, a sparse matrix or a tensor, and the sparse matrices that it is made of. Of a sparse
@@ -221,11 +215,9 @@ class Regular(Op):
         parameter: of the rule.
     """
 
-    __props__ = ("rule", "parameter")
+    rule: Rule
+    parameter: object = None
     view_map = {0: [0]}
-
-    def __init__(self, rule: Rule, parameter: object = None) -> None:
-        self.rule, self.parameter = rule, parameter
 
     def make_node(self, value: Variable, *sources: Variable) -> Apply:
         return Apply(self, [value, *sources], [value.type.make_variable()])

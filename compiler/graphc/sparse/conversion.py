@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphc.graph.basic import Apply, Maybe, Variable, Variables, only
-from graphc.graph.op import Op
+from graphc.graph.op import FieldOp, Op
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
 from graphc.ops.create import arange
@@ -41,17 +41,14 @@ def matrix_of(format: str, array: np.ndarray) -> Matrix:
     return getattr(scipy.sparse, f"{format}_matrix")(array)
 
 
-class SparseFromDense(Op):
+class SparseFromDense(FieldOp):
     """The sparse matrix of the elements of a matrix that are not zero.
 
     Args:
         format: ``"csr"`` or ``"csc"``.
     """
 
-    __props__ = ("format",)
-
-    def __init__(self, format: str) -> None:
-        self.format = format
+    format: str
 
     def make_node(self, x: TensorLike) -> Apply:
         x = as_tensor_variable(x)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.graph.basic import Apply
-from graphc.graph.op import Op
+from graphc.graph.op import FieldOp, Op
 from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.graph.tensor.type import TensorType
 from graphc.ops.create import arange, ones_like, zeros
@@ -240,18 +240,15 @@ def _scalar(x: IndexLike) -> TensorVariable:
     return cast(x, "int64")
 
 
-class Positions(Op):
+class Positions(FieldOp):
     """Positions of elements (row and column) in the values of a sparse matrix, from 1 on; 0 for none.
 
     Args:
         format: of the matrix, of which indices, indptr and shape are inputs.
     """
 
-    __props__ = ("format",)
+    format: str
     depends_on = ()
-
-    def __init__(self, format: str) -> None:
-        self.format = format
 
     def make_node(self, *inputs: TensorLike) -> Apply:
         variables = [as_tensor_variable(x) for x in inputs]

@@ -10,7 +10,7 @@ import numpy as np
 
 from graphc.config import config
 from graphc.graph.basic import Apply, Variable
-from graphc.graph.op import Op, no_cotangents, no_tangents
+from graphc.graph.op import FieldOp, no_cotangents, no_tangents
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType, parse_dtype
 from graphc.graph.undefined import grad_undefined
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Root = Literal["svd", "eigh", "cholesky"]
 
 
-class PythonDraw(Op):
+class PythonDraw(FieldOp):
     """Base: inputs are the generator, sizes and parameters; outputs the generator after and the draws."""
 
     default_output = 1
@@ -153,10 +153,7 @@ class ChoiceWithoutReplacement(PythonDraw):
         weighted: whether there are probabilities.
     """
 
-    __props__ = ("weighted",)
-
-    def __init__(self, weighted: bool) -> None:
-        self.weighted = weighted
+    weighted: bool
 
     def __call__(  # type: ignore[override]
         self,
