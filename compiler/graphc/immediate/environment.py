@@ -108,10 +108,7 @@ class Stream(RandomStream):
 
     def gen(self, op: Callable[..., Tensor], *args: object, **kwargs: Any) -> Tensor:
         """Draw with a generator of its own; arguments as in `graphc.tensor.random.RandomStream.gen`."""
-        if "rng" in kwargs:
-            raise ValueError("a RandomStream makes its generators itself: leave rng out")
-        (child,) = self.gen_seedgen.spawn(1)
-        return op(*args, rng=Generator.of(self._env, self.rng_ctor(child)), **kwargs)
+        return op(*args, rng=Generator.of(self._env, self._new_generator(kwargs)), **kwargs)
 
 
 class Draw(OpWrapper):

@@ -22,7 +22,7 @@ from graphc.tensor.products import matmul
 from graphc.tensor.random.drawing import draw
 from graphc.tensor.random.op import RandomVariable
 from graphc.tensor.random.python import ChoiceWithoutReplacement, MultivariateNormal, Root, check_vectors
-from graphc.tensor.random.shared import shared_rng
+from graphc.tensor.random.shared import drawn
 
 if TYPE_CHECKING:
     from graphc.graph.tensor import SizeLike, TensorLike
@@ -264,25 +264,13 @@ def permutation(
     count = as_size(x, "permutation") if x.type.ndim == 0 else size_of(x, axis)
     batch = [] if size is None else as_sizes(size, "permutation")
     op = RandomVariable("permutation", options.pop("dtype", None) if x.type.ndim == 0 else None)
-    following, order = _on_sizes(op, [*batch, count], options)
+    following, order = drawn(op, options.get("rng"), [*batch, count], options.get("name"), True)
     draws = order if x.type.ndim == 0 else x[(slice(None),) * axis + (order,)]
     result: Any = (following, draws) if options.get("return_next_rng") else draws
     return result
 
 
 shuffle = permutation
-
-
-def _on_sizes(op: RandomVariable, sizes: list[TensorVariable], options: DrawOptions) -> Any:
-    rng = options.get("rng")
-    if rng is None:
-        rng = shared_rng()
-        following, draws = op.make_node(rng, *sizes).outputs
-        rng.default_update = following
-    else:
-        following, draws = op.make_node(rng, *sizes).outputs
-    draws.name = options.get("name")
-    return following, draws
 
 
 def choice(

@@ -22,7 +22,7 @@ from graphc.tensor.random.distributions import DISTRIBUTIONS, MOST_PARAMETERS, D
 from graphc.tensor.random.expressions import Constraint, Traced
 from graphc.tensor.random.native import draw_native
 from graphc.tensor.random.pathwise import pullback, pushforward
-from graphc.tensor.random.shared import shared_rng
+from graphc.tensor.random.shared import drawn
 from graphc.tensor.random.type import as_generator, generator_type
 from graphc_runtime import npyrandom
 
@@ -36,16 +36,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 # Dtypes that integers are drawn in; all others are cast from the default.
-_WIDTHS = {
-    "int64": 64,
-    "uint64": 64,
-    "int32": 32,
-    "uint32": 32,
-    "int16": 16,
-    "uint16": 16,
-    "int8": 8,
-    "uint8": 8,
-}
+_WIDTHS = {f"{kind}{bits}": bits for bits in (64, 32, 16, 8) for kind in ("int", "uint")}
 
 
 @cache
@@ -145,18 +136,10 @@ class RandomVariable(Op):
             ValueError: the wrong number of parameters, or shapes that do not fit.
         """
         op = self if dtype is None else type(self)(self.distribution, dtype)
-        own = rng is None
-        if own:
-            rng = shared_rng()
         sizes, inputs = op._prepare(parameters, size)
         if op.row.support:
             sizes.append(size_of(inputs[-1], inputs[-1].type.ndim - 1))
-        node = op.make_node(rng, *sizes, *inputs)
-        following, draws = node.outputs
-        if own:
-            rng.default_update = following
-        draws.name = name
-        return (following, draws) if return_next_rng else draws
+        return drawn(op, rng, [*sizes, *inputs], name, return_next_rng)
 
     def _prepare(
         self, parameters: Sequence[TensorLike], size: SizeLike

@@ -17,7 +17,7 @@ from graphc.graph.undefined import grad_undefined
 from graphc.ops.elementwise import cast_to
 from graphc.ops.shape import as_size, known_size, size_of
 from graphc.ops.shaping import as_sizes
-from graphc.tensor.random.shared import shared_rng
+from graphc.tensor.random.shared import drawn
 from graphc.tensor.random.type import as_generator, generator_type
 from graphc_runtime.generators import generator_of, state_of
 
@@ -40,19 +40,6 @@ class PythonDraw(FieldOp):
     def draw(self, generator: np.random.Generator, inputs: Sequence[np.ndarray]) -> np.ndarray:
         """The draws; inputs are the sizes and the parameters."""
         raise NotImplementedError
-
-    def apply(
-        self, inputs: Sequence[TensorVariable], rng: Any, name: str | None, return_next_rng: bool
-    ) -> Any:
-        """A node, with a new generator if none is given."""
-        own = rng is None
-        if own:
-            rng = shared_rng()
-        following, draws = self.make_node(rng, *inputs).outputs
-        if own:
-            rng.default_update = following
-        draws.name = name
-        return (following, draws) if return_next_rng else draws
 
     def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         generator = generator_of(inputs[0])
@@ -108,7 +95,7 @@ class MultivariateNormal(PythonDraw):
             sizes = [size_of(wide, axis) for axis in range(batch)]
         else:
             sizes = as_sizes(size, "multivariate_normal")
-        return self.apply([*sizes, mean, cov], rng, name, return_next_rng)
+        return drawn(self, rng, [*sizes, mean, cov], name, return_next_rng)
 
     def make_node(self, rng: Variable, *inputs: Any) -> Apply:
         *sizes, mean, cov = inputs
@@ -166,7 +153,7 @@ class ChoiceWithoutReplacement(PythonDraw):
     ) -> tuple[TensorVariable, TensorVariable]:
         """See `graphc.tensor.random.choice`."""
         weights = [] if p is None else [cast_to(as_tensor_variable(p), "float64")]
-        return self.apply([*as_sizes(size, "choice"), count, *weights], rng, name, return_next_rng)
+        return drawn(self, rng, [*as_sizes(size, "choice"), count, *weights], name, return_next_rng)
 
     def make_node(self, rng: Variable, *inputs: Any) -> Apply:
         rng = as_generator(rng)

@@ -16,6 +16,8 @@ from graphc_runtime.marshal import on_host
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from graphc.graph.op import Op
+
 _NOT_GIVEN: Any = object()
 
 
@@ -136,6 +138,16 @@ def shared_rng(
     variable = share_generator(np.random.default_rng(seed) if value is None else value, name, borrow=borrow)
     variable._location = capture()
     return variable
+
+
+def drawn(op: Op, rng: Any, inputs: Sequence[Any], name: str | None, return_next_rng: bool) -> Any:
+    """A draw of an op, from a new shared generator if none is given; with the generator after it if asked."""
+    own = shared_rng() if rng is None else None
+    following, draws = op.make_node(rng if own is None else own, *inputs).outputs
+    if own is not None:
+        own.default_update = following
+    draws.name = name
+    return (following, draws) if return_next_rng else draws
 
 
 def rng(name: str | None = None, bit_generator: str = "PCG64") -> RandomGeneratorVariable:

@@ -79,15 +79,19 @@ class RandomStream:
         Raises:
             ValueError: ``rng`` is among them.
         """
-        if "rng" in kwargs:
-            raise ValueError("a RandomStream makes its generators itself: leave rng out")
-        (child,) = self.gen_seedgen.spawn(1)
-        shared = shared_rng(self.rng_ctor(child))
+        shared = shared_rng(self._new_generator(kwargs))
         wants_both = kwargs.pop("return_next_rng", False)
         following, draws = op(*args, **kwargs, rng=shared, return_next_rng=True)
         self.state_updates.append((shared, following))
         shared.default_update = following
         return (following, draws) if wants_both else draws
+
+    def _new_generator(self, options: Mapping[str, object]) -> np.random.Generator:
+        """The generator of the next draw, which has these options."""
+        if "rng" in options:
+            raise ValueError("a RandomStream makes its generators itself: leave rng out")
+        (child,) = self.gen_seedgen.spawn(1)
+        return self.rng_ctor(child)
 
     def __getattr__(self, name: str) -> Callable[..., TensorVariable]:
         namespace = self.__dict__.get("_namespace")
