@@ -117,41 +117,22 @@ def _transposed(a: np.ndarray, *axes: Argument, **named: Argument) -> np.ndarray
     return a.transpose(*axes, *named.values())
 
 
-# The functions whose results are views, as functions of NumPy's arrays.
+# The functions whose results are views: those of that name in NumPy, and all as functions of its arrays.
+_SAME_NAME = (
+    "array_split atleast_1d atleast_2d atleast_3d broadcast_to diagonal dsplit expand_dims flip fliplr "
+    "flipud hsplit imag moveaxis ravel real rollaxis rot90 squeeze swapaxes vsplit"
+).split()
 _VIEWS: dict[str, Callable[..., Argument]] = {
+    **{name: getattr(np, name) for name in _SAME_NAME},
+    **dict.fromkeys(("mT", "matrix_transpose", "linalg.matrix_transpose"), lambda a: a.swapaxes(-1, -2)),
+    **dict.fromkeys(("permute_dims", "transpose"), _transposed),
     "T": lambda a: a.T,
-    "array_split": np.array_split,
-    "atleast_1d": np.atleast_1d,
-    "atleast_2d": np.atleast_2d,
-    "atleast_3d": np.atleast_3d,
-    "broadcast_to": np.broadcast_to,
     "diag": lambda v, k=0: np.diagonal(v, k),
-    "diagonal": np.diagonal,
     "dimshuffle": _shuffled,
-    "dsplit": np.dsplit,
-    "expand_dims": np.expand_dims,
-    "flip": np.flip,
-    "fliplr": np.fliplr,
-    "flipud": np.flipud,
     "getitem": lambda a, index: a[index],
-    "hsplit": np.hsplit,
-    "imag": np.imag,
     "linalg.diagonal": lambda a, offset=0, axis1=-2, axis2=-1: np.diagonal(a, offset, axis1, axis2),
-    "linalg.matrix_transpose": lambda a: a.swapaxes(-1, -2),
-    "mT": lambda a: a.swapaxes(-1, -2),
-    "matrix_transpose": lambda a: a.swapaxes(-1, -2),
-    "moveaxis": np.moveaxis,
-    "permute_dims": _transposed,
-    "ravel": np.ravel,
-    "real": np.real,
     "reshape": _reshaped,
-    "rollaxis": np.rollaxis,
-    "rot90": np.rot90,
     "split": _split,
-    "squeeze": np.squeeze,
-    "swapaxes": np.swapaxes,
-    "transpose": _transposed,
-    "vsplit": np.vsplit,
 }
 # These copy where memory does not allow a view.
 _MAY_COPY = frozenset({"ravel", "reshape"})

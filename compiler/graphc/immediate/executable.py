@@ -34,26 +34,9 @@ if TYPE_CHECKING:
 
 # Operators of two operands, by the names of their functions. A kind has a table for each.
 OPERATORS = (
-    "add",
-    "sub",
-    "mul",
-    "true_div",
-    "int_div",
-    "mod",
-    "pow",
-    "matmul",
-    "lt",
-    "le",
-    "gt",
-    "ge",
-    "eq",
-    "neq",
-    "bitwise_and",
-    "bitwise_or",
-    "bitwise_xor",
-    "left_shift",
-    "right_shift",
-)
+    "add", "sub", "mul", "true_div", "int_div", "mod", "pow", "matmul", "lt", "le", "gt", "ge", "eq", "neq",
+    "bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift",
+)  # fmt: skip
 POSITIONS = {name: position for position, name in enumerate(OPERATORS)}
 
 
@@ -146,22 +129,9 @@ class Executable:
     """
 
     __slots__ = (
-        "_places",
-        "form",
-        "hits",
-        "inputs",
-        "is_single",
-        "kind",
-        "kinds",
-        "name",
-        "outputs",
-        "place",
-        "run",
-        "seen",
-        "serial",
-        "weak",
-        "weaks",
-    )
+        "_places", "form", "hits", "inputs", "is_single", "kind", "kinds", "name", "outputs", "place", "run",
+        "seen", "serial", "weak", "weaks",
+    )  # fmt: skip
 
     def __init__(
         self,

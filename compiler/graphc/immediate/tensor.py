@@ -645,20 +645,10 @@ def _method(name: str) -> Callable[..., object]:
 
 
 _SPECIAL = {
-    "__add__": "add",
-    "__sub__": "sub",
-    "__mul__": "mul",
-    "__truediv__": "true_div",
-    "__floordiv__": "int_div",
-    "__mod__": "mod",
-    "__pow__": "pow",
-    "__matmul__": "matmul",
-    "__and__": "bitwise_and",
-    "__or__": "bitwise_or",
-    "__xor__": "bitwise_xor",
-    "__lshift__": "left_shift",
-    "__rshift__": "right_shift",
-}
+    "__add__": "add", "__sub__": "sub", "__mul__": "mul", "__truediv__": "true_div", "__mod__": "mod",
+    "__floordiv__": "int_div", "__pow__": "pow", "__matmul__": "matmul", "__and__": "bitwise_and",
+    "__or__": "bitwise_or", "__xor__": "bitwise_xor", "__lshift__": "left_shift", "__rshift__": "right_shift",
+}  # fmt: skip
 _COMPARISONS = {
     "__lt__": "lt", "__le__": "le", "__gt__": "gt", "__ge__": "ge", "__eq__": "eq", "__ne__": "neq",
 }  # fmt: skip

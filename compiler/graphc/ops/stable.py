@@ -26,15 +26,9 @@ _QUOTIENTS = frozenset(("mul", "true_div", "reciprocal", "neg"))
 _Part: TypeAlias = tuple[V, int, tuple[V, ...]]
 # Functions, and what they are the inverse functions of.
 INVERSES = {
-    "arctanh": "tanh",
-    "arcsinh": "sinh",
-    "arccosh": "cosh",
-    "logit": "sigmoid",
-    "erfinv": "erf",
-    "erfcinv": "erfc",
-    "ndtri": "ndtr",
-    "ndtri_exp": "log_ndtr",
-}
+    "arctanh": "tanh", "arcsinh": "sinh", "arccosh": "cosh", "logit": "sigmoid", "erfinv": "erf",
+    "erfcinv": "erfc", "ndtri": "ndtr", "ndtri_exp": "log_ndtr",
+}  # fmt: skip
 WHOLE = (*INVERSES, "xlogy", "xlog1py")
 
 

@@ -89,16 +89,9 @@ _NAMESPACES = (*("fft", "fourier", "linalg", "nn", "optimize", "random", "signal
 _MODULES = (
     *("ops.reduce", "tensor.reductions", "ops.shaping", "tensor.indexing", "ops.create", "ops.join"),
     *("tensor.products", "tensor.dims", "tensor.arithmetic", "tensor.ranges", "tensor.special"),
-    *(
-        "tensor.accumulating",
-        "tensor.sorting",
-        "tensor.rearranging",
-        "tensor.splitting",
-        "tensor.statistics",
-        "tensor.masks",
-    ),
-    *("tensor.index_arrays", "tensor.einsums", "tensor.vectorizing", "tensor.functional", "tensor.padding"),
-    *("tensor.sets", "tensor.polynomials"),
+    *("tensor.accumulating", "tensor.sorting", "tensor.rearranging", "tensor.splitting"),
+    *("tensor.statistics", "tensor.masks", "tensor.index_arrays", "tensor.einsums", "tensor.vectorizing"),
+    *("tensor.functional", "tensor.padding", "tensor.sets", "tensor.polynomials"),
 )
 _ELSEWHERE = {
     **dict.fromkeys(("cross", "kron", "matvec", "vdot", "vecdot", "vecmat"), "graphc.tensor.linalg.products"),

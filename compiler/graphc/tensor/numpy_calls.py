@@ -25,55 +25,24 @@ if TYPE_CHECKING:
 
 # NumPy ufuncs whose name in graphc.tensor differs from NumPy's.
 UFUNC_NAMES = {
-    "subtract": "sub",
-    "multiply": "mul",
-    "divide": "true_div",
-    "true_divide": "true_div",
-    "floor_divide": "int_div",
-    "remainder": "mod",
-    "power": "pow",
-    "negative": "neg",
-    "absolute": "abs",
-    "less": "lt",
-    "less_equal": "le",
-    "greater": "gt",
-    "greater_equal": "ge",
-    "equal": "eq",
-    "not_equal": "neq",
-    "invert": "bitwise_not",
-    "conjugate": "conj",
-    "positive": "tensor_copy",
-    "vecdot": "linalg.vecdot",
-    "matvec": "linalg.matvec",
-    "vecmat": "linalg.vecmat",
-}
+    "subtract": "sub", "multiply": "mul", "divide": "true_div", "true_divide": "true_div",
+    "floor_divide": "int_div", "remainder": "mod", "power": "pow", "negative": "neg", "absolute": "abs",
+    "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge", "equal": "eq",
+    "not_equal": "neq", "invert": "bitwise_not", "conjugate": "conj", "positive": "tensor_copy",
+    "vecdot": "linalg.vecdot", "matvec": "linalg.matvec", "vecmat": "linalg.vecmat",
+}  # fmt: skip
 # What a ufunc's reduce and accumulate compute, by the ufunc's name.
 REDUCTIONS = {
-    "add": "sum",
-    "multiply": "prod",
-    "maximum": "max",
-    "minimum": "min",
-    "logical_and": "all",
-    "logical_or": "any",
-    "logaddexp": "logsumexp",
-}
+    "add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all",
+    "logical_or": "any", "logaddexp": "logsumexp",
+}  # fmt: skip
 ACCUMULATIONS = {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax", "minimum": "cummin"}
 # NumPy functions of other names.
 FUNCTION_NAMES = {
-    "amax": "max",
-    "amin": "min",
-    "product": "prod",
-    "cumulative_sum": "cumsum",
-    "cumulative_prod": "cumprod",
-    "astype": "cast",
-    "copy": "tensor_copy",
-    "permute_dims": "transpose",
-    "concat": "concatenate",
-    "cross": "linalg.cross",
-    "kron": "linalg.kron",
-    "vdot": "linalg.vdot",
-    "unique_values": "unique",
-}
+    "amax": "max", "amin": "min", "product": "prod", "cumulative_sum": "cumsum", "cumulative_prod": "cumprod",
+    "astype": "cast", "copy": "tensor_copy", "permute_dims": "transpose", "concat": "concatenate",
+    "cross": "linalg.cross", "kron": "linalg.kron", "vdot": "linalg.vdot", "unique_values": "unique",
+}  # fmt: skip
 # How NumPy is to compute or store; a graph says what is computed.
 _WITHOUT_EFFECT = frozenset({"subok", "kind", "stable", "optimize", "casting", "like", "device", "copy"})
 # These change their argument.

@@ -239,12 +239,7 @@ def logsumexp(
         >>> pt.logsumexp([0.0, 0.0], b=[3.0, -1.0]).eval()
         array(0.69314718)
     """
-    return _logsumexp(as_tensor_variable(x), axis, keepdims, b, return_sign)
-
-
-def _logsumexp(
-    x: TensorVariable, axis: Axis, keepdims: bool, b: TensorLike | None, return_sign: bool
-) -> TensorVariable | tuple[TensorVariable, TensorVariable]:
+    x = as_tensor_variable(x)
     if b is not None:
         x, b = broadcast_arrays(x, b)
     if x.type.kind not in "fc":

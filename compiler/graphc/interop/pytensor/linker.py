@@ -336,18 +336,10 @@ class GraphcLinker(JITLinker):
     required_rewrites = ("minimum_compile",)
     # What graphc does itself, and better for whole graphs: fusion, work in place, products, memory of loops.
     incompatible_rewrites = (
-        "cxx_only",
-        "BlasOpt",
-        "fusion",
-        "inplace",
-        "local_careduce_fusion",
-        "scan_save_mem",
-        "scan_save_mem_prealloc",
-        "scan_save_mem_no_prealloc",
-        "scan_make_inplace",
-        "reuse_lu_decomposition_multiple_solves",
-        "scan_split_non_sequence_lu_decomposition_solve",
-    )
+        "cxx_only", "BlasOpt", "fusion", "inplace", "local_careduce_fusion", "scan_save_mem",
+        "scan_save_mem_prealloc", "scan_save_mem_no_prealloc", "scan_make_inplace",
+        "reuse_lu_decomposition_multiple_solves", "scan_split_non_sequence_lu_decomposition_solve",
+    )  # fmt: skip
 
     def fgraph_convert(
         self, fgraph: FunctionGraph, storage_map: Mapping[object, Register] | None = None, **kwargs: Any
