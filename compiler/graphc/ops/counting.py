@@ -39,11 +39,9 @@ class Gather(KernelOp):
     """
 
     kernel = "gather"
+    dtype_rule = "0 int64 -> 0"
     selects = 1
     depends_on = (0,)
-
-    def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
-        return [given[0], "int64"], [given[0]]
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         g, (x, indices) = only(cotangents), inputs
@@ -62,6 +60,7 @@ class Scatter(KernelOp):
     """
 
     kernel = "scatter"
+    dtype_rule = "0 0 int64 -> 0"
     __props__ = ("kind",)
     depends_on = (0, 1)
 
@@ -70,9 +69,6 @@ class Scatter(KernelOp):
 
     def __str__(self) -> str:
         return f"Scatter{{{KINDS[self.kind]}}}"
-
-    def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
-        return [given[0], given[0], "int64"], [given[0]]
 
     def make_node(self, *inputs: TensorLike) -> Apply:
         node = super().make_node(*inputs)
@@ -151,9 +147,7 @@ class ArgSort(DiscreteOp):
     """Positions (int64) that sort the last axis; equal elements stay in their order."""
 
     kernel = "argsort"
-
-    def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
-        return given, ["int64"]
+    dtype_rule = "0 -> int64"
 
 
 class Partition(_Permutation):
@@ -175,9 +169,7 @@ class ArgPartition(DiscreteOp):
     """Positions (int64) of elements in an order such as that of `Partition`."""
 
     kernel = "argpartition"
-
-    def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
-        return [given[0], "int64"], ["int64"]
+    dtype_rule = "0 int64 -> int64"
 
 
 class SearchSorted(DiscreteOp):
@@ -216,38 +208,30 @@ class FlatNonzero(_Selecting):
     """Positions (int64) of the true elements. Operands: mask, their number."""
 
     kernel = "flatnonzero"
-
-    def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
-        return ["bool"], ["int64"]
+    dtype_rule = "bool -> int64"
 
 
 class RepeatPositions(_Selecting):
     """Every position as often as it says. Operands: counts, their sum."""
 
     kernel = "repeat_positions"
-
-    def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
-        return ["int64"], ["int64"]
+    dtype_rule = "int64 -> int64"
 
 
 class RepeatLength(DiscreteOp):
     """Number of positions of `RepeatPositions`; negative numbers raise ValueError."""
 
     kernel = "repeat_length"
-
-    def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
-        return ["int64"], ["int64"]
+    dtype_rule = "int64 -> int64"
 
 
 class Compress(_Selecting):
     """The elements where a mask is true. Operands: array, mask, the number of true elements."""
 
     kernel = "compress"
+    dtype_rule = "0 bool -> 0"
     selects = 1
     depends_on = (0,)
-
-    def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
-        return [given[0], "bool"], [given[0]]
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         g, (x, mask, count) = only(cotangents), inputs
@@ -266,36 +250,28 @@ class CountTrue(DiscreteOp):
     """Number (int64) of true elements along the last axis."""
 
     kernel = "count_true"
-
-    def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
-        return ["bool"], ["int64"]
+    dtype_rule = "bool -> int64"
 
 
 class BinLength(DiscreteOp):
     """The largest number plus 1; negative numbers raise ValueError."""
 
     kernel = "bin_length"
-
-    def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
-        return ["int64"], ["int64"]
+    dtype_rule = "int64 -> int64"
 
 
 class Contained(DiscreteOp):
     """Membership of elements in a sorted array. Operands: elements, sorted ones of the same dtype."""
 
     kernel = "contained"
-
-    def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
-        return given, ["bool"]
+    dtype_rule = "0 1 -> bool"
 
 
 class CountBins(_Selecting):
     """Histogram of numbers below a length. Operands: numbers, length."""
 
     kernel = "count_bins"
-
-    def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
-        return ["int64"], ["int64"]
+    dtype_rule = "int64 -> int64"
 
 
 class _Weighted(_Selecting):
@@ -310,9 +286,7 @@ class SumBins(_Weighted):
     """For each number below a length the sum of its weights. Operands: numbers, weights, length."""
 
     kernel = "sum_bins"
-
-    def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
-        return ["int64", given[1]], [given[1]]
+    dtype_rule = "int64 1 -> 1"
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         return [None, Gather()(only(cotangents), inputs[0]), None]
@@ -326,10 +300,8 @@ class Histogram(_Selecting):
     """
 
     kernel = "histogram"
+    dtype_rule = "0 1 2 -> int64"
     uniform: bool
-
-    def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
-        return given, ["int64"]
 
 
 class WeightedHistogram(_Weighted):
@@ -340,10 +312,8 @@ class WeightedHistogram(_Weighted):
     """
 
     kernel = "weighted_histogram"
+    dtype_rule = "0 1 2 3 -> 1"
     uniform: bool
-
-    def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
-        return given, [given[1]]
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         g, (x, _, edges, last) = only(cotangents), inputs
@@ -362,10 +332,8 @@ class TopK(KernelOp):
     """
 
     kernel = "topk"
+    dtype_rule = "0 -> 0 int64"
     smallest: bool = False
-
-    def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
-        return given, [given[0], "int64"]
 
     def make_node(self, *inputs: TensorLike) -> Apply:
         node = super().make_node(*inputs)

@@ -175,6 +175,7 @@ class Running(KernelOp):
     """
 
     kernel = "running"
+    dtype_rule = "0 -> 0"
     __props__ = ("kind", "reverse")
 
     def __init__(self, kind: str | int, reverse: bool = False) -> None:
@@ -184,9 +185,6 @@ class Running(KernelOp):
 
     def __str__(self) -> str:
         return f"Running{{{self.first_axis.kind}{', reverse' if self.reverse else ''}}}"
-
-    def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
-        return given, given
 
     def make_node(self, *inputs: TensorLike) -> Apply:
         node = super().make_node(*inputs)

@@ -257,20 +257,16 @@ class PivotToPermutation(DiscreteOp):
     """The order of m rows after exchanges: (k) and m to (m)."""
 
     kernel = "pivot_to_permutation"
-
-    def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
-        return given, ["int64"]
+    dtype_rule = "0 -> int64"
 
 
 class PermuteRows(KernelOp):
     """Rows in another order: ``out[i] = x[order[i]]``, or the inverse of that."""
 
     kernel = "permute_rows"
+    dtype_rule = "0 int64 -> 0"
     inverse: bool = False
     depends_on = (0,)
-
-    def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
-        return [given[0], "int64"], [given[0]]
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         return [PermuteRows(not self.inverse)(only(cotangents), inputs[1]), None]

@@ -81,11 +81,9 @@ class FftTable(KernelOp):
     """
 
     kernel = "fft_table"
+    dtype_rule = "0 int64 -> 0"
     real: bool = False
     depends_on = ()
-
-    def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
-        return [given[0], "int64"], [given[0]]
 
     pullback, pushforward = no_cotangents, no_tangents
 

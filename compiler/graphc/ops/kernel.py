@@ -41,17 +41,24 @@ class _CoreOp(FieldOp):
     A subclass says what the core dimensions and the dtypes are.
 
     Attributes:
+        dtype_rule: dtypes of operands and results, as in ``0 int64 -> 0``: names, or numbers of the operands
+            that have them. Other rules override `dtypes`.
         kernel: name of the operation; of a `KernelOp`, that of the dialect and of the kernel.
     """
 
     takes_as_stored = False
 
     kernel: ClassVar[str]
+    dtype_rule: ClassVar[str]
     __props__: ClassVar[tuple[str, ...]] = ()
 
     def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
         """Dtypes of the operands and of the results, from those of the operands given."""
-        raise NotImplementedError(f"{type(self).__name__} must define dtypes")
+        operands, results = (
+            [given[int(word)] if word.isdigit() else word for word in side.split()]
+            for side in self.dtype_rule.split("->")
+        )
+        return operands, results
 
     @property
     def signature(self) -> Signature:

@@ -16,18 +16,15 @@ from graphc.ops.math import *  # noqa: F403
 # Names of PyTensor and NumPy for builders that have another one.
 subtract = math.sub
 multiply = math.mul
-divide = math.true_div
-true_divide = math.true_div
-int_div = math.floor_div
-floor_divide = math.floor_div
+divide = true_divide = math.true_div
+int_div = floor_divide = math.floor_div
 remainder = math.mod
 power = math.pow
 negative = math.neg
 absolute = math.abs
 sgn = math.sign
 square = math.sqr
-neq = math.ne
-not_equal = math.ne
+neq = not_equal = math.ne
 equal = math.eq
 less = math.lt
 less_equal = math.le
@@ -35,8 +32,7 @@ greater = math.gt
 greater_equal = math.ge
 and_ = math.bitwise_and
 or_ = math.bitwise_or
-bitwise_not = math.invert
-bitwise_invert = math.invert
+bitwise_not = bitwise_invert = math.invert
 bitwise_left_shift = math.left_shift
 bitwise_right_shift = math.right_shift
 acos = math.arccos

@@ -18,16 +18,9 @@ if TYPE_CHECKING:
 
 Constructor = TensorType | Callable[..., TensorVariable]
 _PREFIXES = {
-    "": None,
-    "b": "int8",
-    "w": "int16",
-    "i": "int32",
-    "l": "int64",
-    "f": "float32",
-    "d": "float64",
-    "c": "complex64",
-    "z": "complex128",
-}
+    "": None, "b": "int8", "w": "int16", "i": "int32", "l": "int64", "f": "float32", "d": "float64",
+    "c": "complex64", "z": "complex128",
+}  # fmt: skip
 _SHAPES: dict[str, tuple[int | None, ...]] = {
     "scalar": (),
     "vector": (None,),
@@ -190,30 +183,21 @@ if TYPE_CHECKING:
     dscalar = dvector = dmatrix = drow = dcol = dtensor3 = dtensor4 = dtensor5 = dtensor6 = dtensor7 = _typed
     cscalar = cvector = cmatrix = crow = ccol = ctensor3 = ctensor4 = ctensor5 = ctensor6 = ctensor7 = _typed
     zscalar = zvector = zmatrix = zrow = zcol = ztensor3 = ztensor4 = ztensor5 = ztensor6 = ztensor7 = _typed
-    scalars = vectors = matrices = rows = cols = tensor3s = tensor4s = tensor5s = tensor6s = tensor7s = (
-        _several
-    )
-    bscalars = bvectors = bmatrices = brows = bcols = btensor3s = btensor4s = btensor5s = btensor6s = (
-        btensor7s
-    ) = _several
-    wscalars = wvectors = wmatrices = wrows = wcols = wtensor3s = wtensor4s = wtensor5s = wtensor6s = (
-        wtensor7s
-    ) = _several
-    iscalars = ivectors = imatrices = irows = icols = itensor3s = itensor4s = itensor5s = itensor6s = (
-        itensor7s
-    ) = _several
-    lscalars = lvectors = lmatrices = lrows = lcols = ltensor3s = ltensor4s = ltensor5s = ltensor6s = (
-        ltensor7s
-    ) = _several
-    fscalars = fvectors = fmatrices = frows = fcols = ftensor3s = ftensor4s = ftensor5s = ftensor6s = (
-        ftensor7s
-    ) = _several
-    dscalars = dvectors = dmatrices = drows = dcols = dtensor3s = dtensor4s = dtensor5s = dtensor6s = (
-        dtensor7s
-    ) = _several
-    cscalars = cvectors = cmatrices = crows = ccols = ctensor3s = ctensor4s = ctensor5s = ctensor6s = (
-        ctensor7s
-    ) = _several
-    zscalars = zvectors = zmatrices = zrows = zcols = ztensor3s = ztensor4s = ztensor5s = ztensor6s = (
-        ztensor7s
-    ) = _several
+    scalars = vectors = matrices = rows = cols = _several
+    tensor3s = tensor4s = tensor5s = tensor6s = tensor7s = _several
+    bscalars = bvectors = bmatrices = brows = bcols = _several
+    btensor3s = btensor4s = btensor5s = btensor6s = btensor7s = _several
+    wscalars = wvectors = wmatrices = wrows = wcols = _several
+    wtensor3s = wtensor4s = wtensor5s = wtensor6s = wtensor7s = _several
+    iscalars = ivectors = imatrices = irows = icols = _several
+    itensor3s = itensor4s = itensor5s = itensor6s = itensor7s = _several
+    lscalars = lvectors = lmatrices = lrows = lcols = _several
+    ltensor3s = ltensor4s = ltensor5s = ltensor6s = ltensor7s = _several
+    fscalars = fvectors = fmatrices = frows = fcols = _several
+    ftensor3s = ftensor4s = ftensor5s = ftensor6s = ftensor7s = _several
+    dscalars = dvectors = dmatrices = drows = dcols = _several
+    dtensor3s = dtensor4s = dtensor5s = dtensor6s = dtensor7s = _several
+    cscalars = cvectors = cmatrices = crows = ccols = _several
+    ctensor3s = ctensor4s = ctensor5s = ctensor6s = ctensor7s = _several
+    zscalars = zvectors = zmatrices = zrows = zcols = _several
+    ztensor3s = ztensor4s = ztensor5s = ztensor6s = ztensor7s = _several
