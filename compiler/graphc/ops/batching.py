@@ -36,6 +36,9 @@ from graphc.ops.shape import MakeVector, Shape, Shape_i, product_of, size_of, si
 from graphc.ops.shaping import BroadcastTo, Reshape, SpecifyShape, dimshuffle, repeat, reshape
 from graphc.ops.subtensor import FULL, SYMBOLIC, Entry, IncSubtensor, Subtensor
 
+# How many a batch has.
+Size = Variable | int
+
 
 def with_axis(x: Variable, is_batched: bool) -> Variable:
     """An operand that broadcasts: with a leading axis of size 1 where it lacks the batch axis."""
@@ -142,7 +145,7 @@ def batch_subtensor(op: Subtensor, inputs: Sequence[Variable], batched: Sequence
 
 
 def batch_inc_subtensor(
-    op: IncSubtensor, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
+    op: IncSubtensor, inputs: Sequence[Variable], batched: Sequence[bool], size: Size
 ) -> Variable:
     """Slices of a batch of arrays set or increased; a single index may be batched if it is the only one."""
     entries, bounds, single = _split_bounds(op, inputs[2:], batched[2:])
@@ -157,11 +160,11 @@ def batch_inc_subtensor(
     return batch_put(put, x, y, dimshuffle(index, (0, "x")), True)
 
 
-Rule = Callable[[Any, Apply, Sequence[Variable], Sequence[bool], "Variable | int"], list[Variable]]
+Rule = Callable[[Any, Apply, Sequence[Variable], Sequence[bool], Size], list[Variable]]
 
 
 @singledispatch
-def _rule(op: Op, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
+def _rule(op: Op, node: Apply, inputs: Variables, batched: Flags, size: Size) -> list[Variable]:
     raise VectorizeError(f"{op} has no batching rule")
 
 
@@ -173,7 +176,7 @@ def rule_of(op: Op) -> Rule | None:
     return None if found is _rule.dispatch(Op) else found
 
 
-def all_batched(inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int) -> list[Variable]:
+def all_batched(inputs: Sequence[Variable], batched: Sequence[bool], size: Size) -> list[Variable]:
     """The inputs, with those that lack the axis repeated along it."""
     return [x if b else repeat(x, size) for x, b in zip(inputs, batched, strict=True)]
 
@@ -185,40 +188,36 @@ def _only_first(op: Op, batched: Sequence[bool]) -> None:
 
 
 @_rule.register
-def _(
-    op: Elementwise, node: Apply, inputs: Variables, batched: Flags, size: Variable | int
-) -> list[Variable]:
+def _(op: Elementwise, node: Apply, inputs: Variables, batched: Flags, size: Size) -> list[Variable]:
     # Operands without the axis are of equal rank and get a leading 1.
     return op.apply(inputs, node.outputs[0].type.numpy_dtype).outputs
 
 
 @_rule.register
-def _(op: DimShuffle, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
+def _(op: DimShuffle, node: Apply, inputs: Variables, batched: Flags, size: Size) -> list[Variable]:
     order = [axis if axis == "x" else int(axis) + 1 for axis in op.new_order]
     return [DimShuffle([0, *order])(inputs[0])]
 
 
 @_rule.register
-def _(op: Reduce, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
+def _(op: Reduce, node: Apply, inputs: Variables, batched: Flags, size: Size) -> list[Variable]:
     return [Reduce(op.kind, [axis + 1 for axis in op.axes], op.allow_empty)(inputs[0])]
 
 
 @_rule.register
-def _(op: ArgReduce, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
+def _(op: ArgReduce, node: Apply, inputs: Variables, batched: Flags, size: Size) -> list[Variable]:
     return [ArgReduce(op.kind, op.axis + 1)(inputs[0])]
 
 
 @_rule.register(Reshape)
 @_rule.register(SpecifyShape)
-def _(op: Op, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
+def _(op: Op, node: Apply, inputs: Variables, batched: Flags, size: Size) -> list[Variable]:
     _only_first(op, batched)
     return [op(inputs[0], size, *inputs[1:])]
 
 
 @_rule.register
-def _(
-    op: BroadcastTo, node: Apply, inputs: Variables, batched: Flags, size: Variable | int
-) -> list[Variable]:
+def _(op: BroadcastTo, node: Apply, inputs: Variables, batched: Flags, size: Size) -> list[Variable]:
     _only_first(op, batched)
     x, *sizes = inputs
     missing = len(sizes) - (x.type.ndim - 1)
@@ -226,28 +225,28 @@ def _(
 
 
 @_rule.register
-def _(op: Join, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
+def _(op: Join, node: Apply, inputs: Variables, batched: Flags, size: Size) -> list[Variable]:
     return [Join(op.axis + 1)(*all_batched(inputs, batched, size))]
 
 
 @_rule.register
-def _(op: Shape, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
+def _(op: Shape, node: Apply, inputs: Variables, batched: Flags, size: Size) -> list[Variable]:
     return [op(inputs[0])[1:]]
 
 
 @_rule.register
-def _(op: Shape_i, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
+def _(op: Shape_i, node: Apply, inputs: Variables, batched: Flags, size: Size) -> list[Variable]:
     return [Shape_i(op.i + 1)(inputs[0])]
 
 
 @_rule.register
-def _(op: MakeVector, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
+def _(op: MakeVector, node: Apply, inputs: Variables, batched: Flags, size: Size) -> list[Variable]:
     columns = [dimshuffle(x, (0, "x")) for x in all_batched(inputs, batched, size)]
     return [Join(1)(*columns)]
 
 
 @_rule.register
-def _(op: Iota, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
+def _(op: Iota, node: Apply, inputs: Variables, batched: Flags, size: Size) -> list[Variable]:
     if batched[2]:
         raise VectorizeError(f"{op} cannot take a batch of lengths")
     start, step, length = inputs
@@ -257,37 +256,35 @@ def _(op: Iota, node: Apply, inputs: Variables, batched: Flags, size: Variable |
 
 @_rule.register(Softmax)
 @_rule.register(LogSoftmax)
-def _(op: Softmax, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
+def _(op: Softmax, node: Apply, inputs: Variables, batched: Flags, size: Size) -> list[Variable]:
     options: dict[str, Any] = {**op._props_dict(), "axes": [axis + 1 for axis in op.axes]}
     return [type(op)(**options)(inputs[0])]
 
 
 @_rule.register
-def _(op: Subtensor, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
+def _(op: Subtensor, node: Apply, inputs: Variables, batched: Flags, size: Size) -> list[Variable]:
     return [batch_subtensor(op, inputs, batched)]
 
 
 @_rule.register
-def _(
-    op: IncSubtensor, node: Apply, inputs: Variables, batched: Flags, size: Variable | int
-) -> list[Variable]:
+def _(op: IncSubtensor, node: Apply, inputs: Variables, batched: Flags, size: Size) -> list[Variable]:
     return [batch_inc_subtensor(op, inputs, batched, size)]
 
 
 @_rule.register
-def _(op: Take, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
+def _(op: Take, node: Apply, inputs: Variables, batched: Flags, size: Size) -> list[Variable]:
     return [batch_take(op.axis, inputs[0], inputs[1], batched[0], batched[1])]
 
 
 @_rule.register
-def _(op: Put, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
+def _(op: Put, node: Apply, inputs: Variables, batched: Flags, size: Size) -> list[Variable]:
     x, y, indices = inputs
     x = x if batched[0] else repeat(x, size)
     return [batch_put(op, x, with_axis(y, batched[1]), indices, batched[2])]
 
 
 @_rule.register
-def _(op: Matmul, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
+def _(op: Matmul, node: Apply, inputs: Variables, batched: Flags, size: Size) -> list[Variable]:
     a, b = inputs
     if all(batched) or node.inputs[0].type.ndim > 2:
         return [op(*all_batched(inputs, batched, size))]
@@ -327,7 +324,7 @@ def batch_graph(
 
 
 def batch_some(
-    outputs: Sequence[Variable], replace: Mapping[Variable, Variable], size: Variable | int
+    outputs: Sequence[Variable], replace: Mapping[Variable, Variable], size: Size
 ) -> tuple[list[Variable], list[bool]]:
     """The outputs for a batch, and which of them have its axis, the first."""
     memo: dict[Variable, Variable] = {}
@@ -357,7 +354,7 @@ def _is_batched(v: Variable, memo: Mapping[Variable, Variable]) -> bool:
 
 
 def _batch_node(
-    node: Apply, memo: Mapping[Variable, Variable], size: Variable | int, rows_read: RowsRead
+    node: Apply, memo: Mapping[Variable, Variable], size: Size, rows_read: RowsRead
 ) -> list[Variable]:
     """The outputs of a node for a batch of some of its inputs; an output of unchanged rank is the same for
     all.

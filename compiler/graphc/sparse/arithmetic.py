@@ -332,15 +332,10 @@ def along_axes(y: TensorVariable, x: Variable) -> TensorVariable:
 
 # On SciPy's matrices.
 _OF_TWO: dict[str, Callable[..., Matrix]] = {
-    "add": operator.add,
+    **{name: getattr(operator, name) for name in ("add", "eq", "lt", "le", "gt", "ge")},
     "mul": lambda x, y: x.multiply(y),
     "dot": operator.matmul,
-    "eq": operator.eq,
     "neq": operator.ne,
-    "lt": operator.lt,
-    "le": operator.le,
-    "gt": operator.gt,
-    "ge": operator.ge,
 }
 
 

@@ -127,17 +127,8 @@ def _comparison(kind: str, words: str) -> Callable[[MatrixLike, MatrixLike], Spa
     return function
 
 
-eq, neq, lt, le, gt, ge = (
-    _comparison(kind, words)
-    for kind, words in {
-        "eq": "equal to",
-        "neq": "different from",
-        "lt": "less than",
-        "le": "at most",
-        "gt": "greater than",
-        "ge": "at least",
-    }.items()
-)
+_WORDS = ("equal to", "different from", "less than", "at most", "greater than", "at least")
+eq, neq, lt, le, gt, ge = map(_comparison, ("eq", "neq", "lt", "le", "gt", "ge"), _WORDS)
 
 
 # Functions that are 0 at 0, by the name of `graphc.tensor`: those of the matrix.

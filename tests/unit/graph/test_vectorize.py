@@ -16,7 +16,7 @@ import graphc
 import graphc.tensor as pt
 from graphc.errors import VectorizeError
 from graphc.graph.basic import Variable
-from graphc.graph.op import Op
+from graphc.graph.op import FieldOp, Op
 from graphc.graph.traversal import toposort
 from graphc.ops.batching import batch_graph, rule_of
 from graphc.ops.create import Iota
@@ -186,7 +186,7 @@ def subclasses(cls: type) -> set[type]:
 CLASSES = sorted(
     (
         cls
-        for cls in subclasses(Op) - {Op, KernelOp}
+        for cls in subclasses(Op) - {Op, FieldOp, KernelOp}
         if cls.__module__.startswith("graphc.")
         and not cls.__name__.startswith("_")
         and cls.__name__ not in ("Sized", "PythonDraw")
