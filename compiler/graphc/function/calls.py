@@ -41,12 +41,7 @@ class ArgumentReader:
     """
 
     def __init__(
-        self,
-        inputs: list[In],
-        function_name: str,
-        allow_downcast: bool | None,
-        *,
-        keeps_device: bool = False,
+        self, inputs: list[In], function_name: str, allow_downcast: bool | None, *, keeps_device: bool = False
     ) -> None:
         self.inputs = inputs
         self.function_name = function_name

@@ -353,12 +353,7 @@ def _stored(key: str, signature: Signature, target: Target) -> Executable | None
 
 
 def _built(
-    text: str,
-    signature: Signature,
-    options: CompileOptions,
-    target: Target,
-    key: str | None,
-    log: CompileLog,
+    text: str, signature: Signature, options: CompileOptions, target: Target, key: str | None, log: CompileLog
 ) -> Executable:
     """Compiles emitted text, and stores the artifact in the disk cache.
 

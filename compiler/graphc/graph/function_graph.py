@@ -277,10 +277,7 @@ class FunctionGraph:
     """
 
     def __init__(
-        self,
-        inputs: Sequence[Variable] | None = None,
-        outputs: Sequence[Variable] = (),
-        clone: bool = False,
+        self, inputs: Sequence[Variable] | None = None, outputs: Sequence[Variable] = (), clone: bool = False
     ) -> None:
         self.outputs = list(outputs)
         roots = (v for v in graph_inputs(self.outputs) if not isinstance(v, Constant))

@@ -300,10 +300,7 @@ class ViewWrapper(OpWrapper):
 
 
 def wrapper_of(
-    env: Owner,
-    name: str,
-    function: Callable[..., Argument],
-    signature: Callable[..., object] | None = None,
+    env: Owner, name: str, function: Callable[..., Argument], signature: Callable[..., object] | None = None
 ) -> OpWrapper:
     """A function in an environment; one that gives views in NumPy does so here."""
     known = name.removeprefix("Tensor.").removeprefix("array_api.") in _VIEWS

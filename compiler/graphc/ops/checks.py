@@ -137,10 +137,7 @@ def where_sizes(
 
 
 def required(
-    value: TensorVariable,
-    holds: Callable[..., object],
-    message: str,
-    error: type[Exception] = ValueError,
+    value: TensorVariable, holds: Callable[..., object], message: str, error: type[Exception] = ValueError
 ) -> TensorVariable:
     """An argument of which something must hold.
 

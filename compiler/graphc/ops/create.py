@@ -17,15 +17,7 @@ from graphc.graph.tensor.type import TensorType, parse_dtype
 from graphc.ops.checks import as_count, required
 from graphc.ops.elementwise import cast_to
 from graphc.ops.math import ceil, eq, ge, gt, le, lt, maximum, minimum, ne, switch
-from graphc.ops.shape import (
-    Shape_i,
-    as_size,
-    checked_size,
-    known_as,
-    known_value,
-    made_as,
-    sizes_of,
-)
+from graphc.ops.shape import Shape_i, as_size, checked_size, known_as, known_value, made_as, sizes_of
 from graphc.ops.shaping import BroadcastTo, as_sizes, dimshuffle
 from graphc.ops.table.arithmetic import promote
 

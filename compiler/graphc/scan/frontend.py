@@ -18,14 +18,7 @@ from graphc.ops.create import arange
 from graphc.ops.ifelse import as_variable
 from graphc.ops.math import floor_div, maximum, minimum
 from graphc.ops.shape import known_as, known_size, size_of
-from graphc.scan.arguments import (
-    OutputArgument,
-    SequenceArgument,
-    as_outputs,
-    as_sequences,
-    as_steps,
-    listed,
-)
+from graphc.scan.arguments import OutputArgument, SequenceArgument, as_outputs, as_sequences, as_steps, listed
 from graphc.scan.builder import Callee, LoopBuilder
 from graphc.scan.returned import Returned, parse
 from graphc.scan.states import UntracedPart

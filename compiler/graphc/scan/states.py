@@ -190,9 +190,7 @@ def _agreed(state: StatePart | UntracedPart, callee: Callee, may_convert: bool) 
     if new.dtype != old.dtype:
         if not (may_convert and _keeps_values(state.initial, new)):
             raise _error(
-                state,
-                callee,
-                f"Give an initial value of dtype {new.dtype}, or return .astype('{old.dtype}')",
+                state, callee, f"Give an initial value of dtype {new.dtype}, or return .astype('{old.dtype}')"
             )
         dtype = new.dtype
     shape = []

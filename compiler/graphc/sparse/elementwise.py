@@ -14,14 +14,7 @@ from graphc.ops.create import ones_like, zeros, zeros_like
 from graphc.ops.math import conj as conj_
 from graphc.ops.shaping import dimshuffle
 from graphc.sparse.arithmetic import Compare, along_axes, mul, structured, with_data
-from graphc.sparse.basic import (
-    CSM,
-    as_dense,
-    as_sparse_variable,
-    csm_data,
-    csm_properties,
-    is_sparse,
-)
+from graphc.sparse.basic import CSM, as_dense, as_sparse_variable, csm_data, csm_properties, is_sparse
 from graphc.tensor import compat as math
 
 if TYPE_CHECKING:

@@ -40,10 +40,7 @@ def _is_complex(find: Find, x: TensorVariable) -> bool:
 
 
 def _split(
-    find: Find,
-    ary: TensorVariable,
-    indices_or_sections: int | Sequence[TensorVariable | int],
-    axis: int = 0,
+    find: Find, ary: TensorVariable, indices_or_sections: int | Sequence[TensorVariable | int], axis: int = 0
 ) -> list[TensorVariable]:
     """``numpy.split``: a number of equal parts, or the positions of the cuts.
 

@@ -25,10 +25,7 @@ _SAME = (
     "geometric", "invgamma", "wald", "truncexpon", "t", "bernoulli", "laplace", "binomial",
     "gengamma", "multinomial", "categorical", "dirichlet", "exponential", "hypergeometric", "weibull", "integers",
 )  # fmt: skip
-_RENAMED = {
-    "nbinom": "negative_binomial",
-    "negative_binomial": "negative_binomial",
-}
+_RENAMED = {"nbinom": "negative_binomial", "negative_binomial": "negative_binomial"}
 DISTRIBUTIONS = {name: name for name in _SAME} | _RENAMED
 # How many of the first parameters are integers. NumPy truncates numbers with fractions to them, and PyTensor
 # hands it one number at a time, or calls what numba makes of the same code.

@@ -146,10 +146,7 @@ Key = tuple[str, int]
 
 
 def pushforward(
-    op: Any,
-    inputs: Sequence[Variable],
-    outputs: Sequence[Variable],
-    tangents: Sequence[Variable | None],
+    op: Any, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
 ) -> list[Variable | None]:
     """Tangents of the outer outputs of a `Scan` from those of its outer inputs; None is zero.
 

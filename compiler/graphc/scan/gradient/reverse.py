@@ -596,10 +596,7 @@ Terms = list[Variable | None]
 
 
 def pullback(
-    op: Any,
-    inputs: Sequence[Variable],
-    outputs: Sequence[Variable],
-    cotangents: Sequence[Variable | None],
+    op: Any, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
 ) -> Terms:
     """Cotangents of the outer inputs of a `Scan` from those of its outer outputs; None is zero.
 

@@ -213,14 +213,8 @@ def multivariate_normal(
     """
     if method == "cholesky":
         return _by_cholesky(mean, cov, size, options)
-    return MultivariateNormal(method, options.get("dtype"))(
-        mean,
-        cov,
-        size,
-        rng=options.get("rng"),
-        name=options.get("name"),
-        return_next_rng=options.get("return_next_rng", False),
-    )
+    dtype = options.pop("dtype", None)
+    return MultivariateNormal(method, dtype)(mean, cov, size, **options)
 
 
 def _by_cholesky(mean: TensorLike, cov: TensorLike, size: SizeLike, options: DrawOptions) -> Drawn:
@@ -230,14 +224,14 @@ def _by_cholesky(mean: TensorLike, cov: TensorLike, size: SizeLike, options: Dra
     joint = mean + cov[..., 0]
     batch = [size_of(joint, i) for i in range(joint.type.ndim - 1)]
     sizes = batch if size is None else as_sizes(size, "multivariate_normal")
-    following, drawn = RandomVariable("normal")(
+    following, noise = RandomVariable("normal")(
         0.0,
         1.0,
         size=[*sizes, size_of(mean, mean.type.ndim - 1)],
         rng=options.get("rng"),
         return_next_rng=True,
     )
-    moved = mean + matmul(cholesky(cov), expand_dims(drawn, -1))[..., 0]
+    moved = mean + matmul(cholesky(cov), expand_dims(noise, -1))[..., 0]
     draws = cast(moved, parse_dtype(options.get("dtype") or config.floatX))
     draws.name = options.get("name")
     result: Any = (following, draws) if options.get("return_next_rng") else draws

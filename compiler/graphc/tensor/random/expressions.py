@@ -136,11 +136,7 @@ class Constraint:
     """
 
     def __init__(
-        self,
-        message: str,
-        *,
-        good: Callable[..., Any] | None = None,
-        bad: Callable[..., Any] | None = None,
+        self, message: str, *, good: Callable[..., Any] | None = None, bad: Callable[..., Any] | None = None
     ) -> None:
         assert (good is None) != (bad is None), "one of two"
         self.message, self._good, self._bad = message, good, bad

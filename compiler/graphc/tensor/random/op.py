@@ -309,11 +309,7 @@ class RandomVariable(Op):
         return [after, found]
 
     def _check_sizes(
-        self,
-        indices: Sequence[str],
-        parameters: Sequence[str],
-        variables: Sequence[Variable],
-        e: Emitter,
+        self, indices: Sequence[str], parameters: Sequence[str], variables: Sequence[Variable], e: Emitter
     ) -> None:
         zero = e.const_index(0)
         for index in indices:
