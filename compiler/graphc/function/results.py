@@ -9,15 +9,13 @@ from typing import Any
 import numpy as np
 
 from graphc.function.io import OutputForm
-from graphc.graph.basic import Variable
+from graphc.graph.basic import Flags, Variables
 from graphc.graph.tensor.type import TensorType
 from graphc_runtime.cuda.interface import CUDA, MANAGED, has_dlpack
 from graphc_runtime.marshal import is_on_device
 
 
-def own_results(
-    values: Sequence[object], inputs: Sequence[object], borrowed: Sequence[bool] = ()
-) -> list[object]:
+def own_results(values: Sequence[object], inputs: Sequence[object], borrowed: Flags = ()) -> list[object]:
     """``values``, with arrays copied that are not their own: views, inputs, constants, and repeated ones.
 
     Args:
@@ -66,13 +64,7 @@ class Buffers:
     """
 
     def __init__(
-        self,
-        out: Any,
-        form: OutputForm,
-        outputs: Sequence[Variable],
-        function: str,
-        *,
-        on_device: bool = False,
+        self, out: Any, form: OutputForm, outputs: Variables, function: str, *, on_device: bool = False
     ) -> None:
         self._outputs, self._function = outputs, function
         try:

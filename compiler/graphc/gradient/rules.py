@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from graphc.graph.basic import Apply, Variable, describe, of_node
+from graphc.graph.basic import Apply, Maybe, Variable, describe, of_node
 from graphc.graph.op import Op
 from graphc.graph.undefined import is_disconnected, is_discrete, is_null
 
@@ -40,9 +40,7 @@ def call_pullback(node: Apply, cotangents: Sequence[Variable | None]) -> list[Va
     return checked_terms(node, name, terms, node.inputs, "input")
 
 
-def _pulled(
-    op: Any, node: Apply, cotangents: Sequence[Variable | None]
-) -> tuple[str, Sequence[Variable | None]]:
+def _pulled(op: Any, node: Apply, cotangents: Maybe) -> tuple[str, Sequence[Variable | None]]:
     """The name of the rule that an op has, and its terms."""
     if overrides(op, "pullback") or not (hasattr(op, "L_op") or hasattr(op, "grad")):
         return "pullback", op.pullback(node.inputs, node.outputs, list(cotangents))

@@ -10,7 +10,7 @@ from graphc.errors import NullTypeGradError
 from graphc.gradient.accumulate import Cotangents
 from graphc.gradient.connectivity import Paths
 from graphc.gradient.rules import call_pullback, checked_terms, overrides
-from graphc.graph.basic import Apply, Variable, describe
+from graphc.graph.basic import Apply, Maybe, Variable, Variables, describe
 from graphc.graph.op import Op
 from graphc.graph.replace import graph_replace
 from graphc.graph.traversal import ancestors
@@ -37,9 +37,7 @@ def call_pushforward(node: Apply, tangents: Sequence[Variable | None]) -> list[V
     return checked_terms(node, name, terms, node.outputs, "output")
 
 
-def _check_defined(
-    node: Apply, terms: Sequence[Variable | None], tangents: Sequence[Variable | None]
-) -> None:
+def _check_defined(node: Apply, terms: Maybe, tangents: Maybe) -> None:
     """Refuse what Theano's ``R_op`` says by None: not "zero", as `Op.pushforward` does, but "undefined"."""
     pattern = node.op.connection_pattern(node)
     for k, (y, term) in enumerate(zip(node.outputs, terms, strict=False)):
@@ -97,10 +95,7 @@ def pushforward_through_pullback(
 
 
 def transpose_pullback(
-    places: Sequence[Variable],
-    pulled: Sequence[Variable | None],
-    tangents: Sequence[Variable | None],
-    outputs: Sequence[Variable],
+    places: Variables, pulled: Maybe, tangents: Maybe, outputs: Variables
 ) -> list[Variable | None]:
     """The transpose of the linear map from ``places`` to ``pulled``, applied to ``tangents``.
 

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from graphc import hooks
 from graphc.errors import InconsistencyError, MissingInputError
-from graphc.graph.basic import Apply, Constant, Variable, describe
+from graphc.graph.basic import Apply, Constant, Variable, Variables, describe
 from graphc.graph.replace import clone_with_inputs
 from graphc.graph.traversal import graph_inputs, io_toposort
 from graphc_runtime.record import record
@@ -276,9 +276,7 @@ class FunctionGraph:
         ['exp', 'Sum{axes=[0]}']
     """
 
-    def __init__(
-        self, inputs: Sequence[Variable] | None = None, outputs: Sequence[Variable] = (), clone: bool = False
-    ) -> None:
+    def __init__(self, inputs: Variables | None = None, outputs: Variables = (), clone: bool = False) -> None:
         self.outputs = list(outputs)
         roots = (v for v in graph_inputs(self.outputs) if not isinstance(v, Constant))
         self.inputs = list(roots if inputs is None else inputs)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from graphc.graph.basic import Apply, Constant, Variable, describe, reads_of, remember
+from graphc.graph.basic import Apply, Constant, Variable, Variables, describe, reads_of, remember
 from graphc.graph.shared import SharedVariable
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.tensor.variable import TensorVariable
@@ -188,9 +188,7 @@ def checked_replacements(
 
 
 def checked_constants(
-    outputs: Sequence[Variable],
-    changed: Mapping[Variable, tuple[Variable, Variable]],
-    blockers: Collection[Variable],
+    outputs: Variables, changed: Mapping[Variable, tuple[Variable, Variable]], blockers: Collection[Variable]
 ) -> dict[Variable, Variable]:
     """Replacements of constants that are known from sizes: they depend on the check of these sizes.
 
@@ -366,9 +364,7 @@ def _like(form: Any, variables: list[Variable]) -> Any:
     return tuple(variables) if isinstance(form, tuple) else variables
 
 
-def clone_with_inputs(
-    inputs: Sequence[Variable], outputs: Sequence[Variable]
-) -> tuple[list[Variable], list[Variable]]:
+def clone_with_inputs(inputs: Variables, outputs: Variables) -> tuple[list[Variable], list[Variable]]:
     """Copy the graph between ``inputs`` and ``outputs``, with fresh inputs; other roots are shared."""
     memo = {v: fresh_root(v) for v in inputs}
     return list(memo.values()), rebuild(outputs, dict(memo), copy_nodes=True, strict=True)
@@ -383,10 +379,7 @@ def fresh_root(v: Variable) -> Variable:
 
 
 def clone(
-    inputs: Sequence[Variable],
-    outputs: Sequence[Variable],
-    copy_inputs: bool = True,
-    copy_orphans: bool | None = None,
+    inputs: Variables, outputs: Variables, copy_inputs: bool = True, copy_orphans: bool | None = None
 ) -> tuple[Collection[Variable], Collection[Variable]]:
     """Copy the graph between ``inputs`` and ``outputs``.
 

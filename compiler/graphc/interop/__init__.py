@@ -5,10 +5,8 @@ imports them. Here is what several need: the derivatives that a library asks for
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import graphc
-from graphc.graph.basic import Variable
+from graphc.graph.basic import Variable, Variables
 
 
 def is_smooth(variable: Variable) -> bool:
@@ -16,9 +14,7 @@ def is_smooth(variable: Variable) -> bool:
     return variable.type.kind in "fc"
 
 
-def pullback_graph(
-    inputs: Sequence[Variable], outputs: Sequence[Variable]
-) -> tuple[list[Variable], list[Variable], list[int]]:
+def pullback_graph(inputs: Variables, outputs: Variables) -> tuple[list[Variable], list[Variable], list[int]]:
     """Cotangents of inputs from inputs and cotangents of outputs.
 
     Returns:

@@ -144,9 +144,7 @@ def batch_subtensor(op: Subtensor, inputs: Sequence[Variable], batched: Sequence
     return x
 
 
-def batch_inc_subtensor(
-    op: IncSubtensor, inputs: Sequence[Variable], batched: Sequence[bool], size: Size
-) -> Variable:
+def batch_inc_subtensor(op: IncSubtensor, inputs: Variables, batched: Flags, size: Size) -> Variable:
     """Slices of a batch of arrays set or increased; a single index may be batched if it is the only one."""
     entries, bounds, single = _split_bounds(op, inputs[2:], batched[2:])
     x = inputs[0] if batched[0] else repeat(inputs[0], size)
@@ -302,9 +300,7 @@ def _(op: Matmul, node: Apply, inputs: Variables, batched: Flags, size: Size) ->
 RowsRead = Callable[[Variable], int | None]
 
 
-def batch_graph(
-    outputs: Sequence[Variable], replace: Mapping[Variable, Variable], size: Any
-) -> list[Variable]:
+def batch_graph(outputs: Variables, replace: Mapping[Variable, Variable], size: Any) -> list[Variable]:
     """The graph of ``outputs`` for a batch of values of some variables.
 
     Args:

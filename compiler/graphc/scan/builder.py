@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphc.errors import MissingInputError
-from graphc.graph.basic import Apply, Constant, Variable, describe
+from graphc.graph.basic import Apply, Constant, Variable, Variables, describe
 from graphc.graph.replace import rebuild
 from graphc.graph.shared import SharedVariable
 from graphc.graph.tensor.type import TensorType
@@ -287,12 +287,7 @@ class LoopBuilder:
         return self._results()
 
     def build(
-        self,
-        n_steps: Variable,
-        *,
-        non_sequences: Sequence[Variable] = (),
-        strict: bool = False,
-        **options: Any,
+        self, n_steps: Variable, *, non_sequences: Variables = (), strict: bool = False, **options: Any
     ) -> Apply:
         """The node.
 

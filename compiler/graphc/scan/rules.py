@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from graphc.errors import VectorizeError
@@ -42,9 +41,7 @@ def batch(op: Scan, node: Apply, inputs: Variables, batched: Flags, size: Tensor
 class _Batch:
     """Builds the loop."""
 
-    def __init__(
-        self, op: Scan, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
-    ) -> None:
+    def __init__(self, op: Scan, inputs: Variables, batched: Flags, size: Variable | int) -> None:
         self.op, self.spec, self.size = op, op.spec, size
         names = self.spec.outer_input_names()
         self.inputs: dict[str, Variable] = dict(zip(names, inputs, strict=True))

@@ -37,12 +37,7 @@ if TYPE_CHECKING:
 Terms = list[Variable | None]
 
 
-def pullback(
-    op: OpFromGraph,
-    inputs: Sequence[Variable],
-    outputs: Sequence[Variable],
-    cotangents: Sequence[Variable | None],
-) -> Terms:
+def pullback(op: OpFromGraph, inputs: Variables, outputs: Variables, cotangents: Maybe) -> Terms:
     """Cotangents of ``inputs``; see `Op.pullback`."""
     n = op.n_explicit
     explicit = list(inputs[:n])
@@ -62,12 +57,7 @@ def pullback(
     return terms + (derived()[n:] if len(inputs) > n else [])
 
 
-def pushforward(
-    op: OpFromGraph,
-    inputs: Sequence[Variable],
-    outputs: Sequence[Variable],
-    tangents: Sequence[Variable | None],
-) -> Terms:
+def pushforward(op: OpFromGraph, inputs: Variables, outputs: Variables, tangents: Maybe) -> Terms:
     """Tangents of ``outputs``; see `Op.pushforward`.
 
     An op with an overridden pullback and no overridden pushforward uses the transpose of the override, so
@@ -161,9 +151,7 @@ def _place(v: Variable) -> Variable:
     return v.type.make_variable()
 
 
-def _derived_pullback(
-    op: OpFromGraph, inputs: Sequence[Variable], cotangents: Sequence[Variable | None]
-) -> Terms:
+def _derived_pullback(op: OpFromGraph, inputs: Variables, cotangents: Maybe) -> Terms:
     """The pullback of the inner graph as an op, one for each set of outputs that have a cotangent."""
     live = tuple(g is not None for g in cotangents)
     given = [g for g in cotangents if g is not None]
@@ -173,9 +161,7 @@ def _derived_pullback(
     return _apply(op._derived[key], inputs, given)
 
 
-def _derived_pushforward(
-    op: OpFromGraph, inputs: Sequence[Variable], tangents: Sequence[Variable | None]
-) -> Terms:
+def _derived_pushforward(op: OpFromGraph, inputs: Variables, tangents: Maybe) -> Terms:
     """The pushforward of the inner graph as an op, one for each set of inputs that have a tangent."""
     live = tuple(t is not None for t in tangents)
     key = ("pushforward", live)
@@ -222,9 +208,7 @@ def _is_placeholder(g: Variable) -> bool:
     return is_disconnected(g) or is_null(g)
 
 
-def _apply(
-    built: tuple[OpFromGraph | None, list[Any]], inputs: Sequence[Variable], given: Sequence[Variable]
-) -> Terms:
+def _apply(built: tuple[OpFromGraph | None, list[Any]], inputs: Variables, given: Variables) -> Terms:
     op, layout = built
     outputs = op(*inputs, *given, return_list=True) if op is not None else []
     return [outputs[term] if isinstance(term, int) else term for term in layout]

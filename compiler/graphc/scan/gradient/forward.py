@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from graphc.gradient.forward import tangents_of
-from graphc.graph.basic import Variable
+from graphc.graph.basic import Maybe, Variable, Variables
 from graphc.graph.replace import rebuild
 from graphc.graph.undefined import is_discrete, kind_of
 from graphc.names import unique_name
@@ -145,9 +145,7 @@ def _private(read: Sequence[Variable], results: Sequence[Variable]) -> tuple[lis
 Key = tuple[str, int]
 
 
-def pushforward(
-    op: Any, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
-) -> list[Variable | None]:
+def pushforward(op: Any, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
     """Tangents of the outer outputs of a `Scan` from those of its outer inputs; None is zero.
 
     One loop computes the states and their tangents together; it runs in the same direction and stops where

@@ -31,13 +31,13 @@ needed are read from its traces.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from graphc.gradient.accumulate import Cotangents, accumulated
 from graphc.gradient.connectivity import Paths
-from graphc.graph.basic import Constant, Variable
+from graphc.graph.basic import Constant, Maybe, Variable, Variables
 from graphc.graph.replace import rebuild
 from graphc.graph.tensor.convert import constant
 from graphc.graph.tensor.type import TensorType
@@ -595,9 +595,7 @@ def _windows(pieces: Mapping[str, Pieces]) -> list[Variable]:
 Terms = list[Variable | None]
 
 
-def pullback(
-    op: Any, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
-) -> Terms:
+def pullback(op: Any, inputs: Variables, outputs: Variables, cotangents: Maybe) -> Terms:
     """Cotangents of the outer inputs of a `Scan` from those of its outer outputs; None is zero.
 
     The reverse loop goes over the iterations that were made, or over the last ``op.truncate_gradient`` of

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from graphc.graph.basic import Constant, Variable
+from graphc.graph.basic import Constant, Maybe, Variable, Variables
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.traversal import ancestors
 from graphc.graph.undefined import is_discrete
@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 Terms = list[Variable | None]
 
 
-def pullback_with_traces(
-    op: Scan, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
-) -> Terms | None:
+def pullback_with_traces(op: Scan, inputs: Variables, outputs: Variables, cotangents: Maybe) -> Terms | None:
     """The pullback of a `Scan` by way of a loop that keeps the values of its untraced states.
 
     Returns:

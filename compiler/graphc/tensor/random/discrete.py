@@ -213,8 +213,8 @@ def multivariate_normal(
     """
     if method == "cholesky":
         return _by_cholesky(mean, cov, size, options)
-    dtype = options.pop("dtype", None)
-    return MultivariateNormal(method, dtype)(mean, cov, size, **options)
+    rng, name, both = options.get("rng"), options.get("name"), options.get("return_next_rng", False)
+    return MultivariateNormal(method, options.get("dtype"))(mean, cov, size, rng, name, both)
 
 
 def _by_cholesky(mean: TensorLike, cov: TensorLike, size: SizeLike, options: DrawOptions) -> Drawn:

@@ -11,13 +11,13 @@ Source: D. Kingma, M. Welling, "Auto-Encoding Variational Bayes" (2014), section
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from graphc.errors import UndefinedGradientError
-from graphc.graph.basic import Variable, describe
+from graphc.graph.basic import Maybe, Variable, Variables, describe
 from graphc.graph.undefined import grad_undefined
 from graphc.ops.create import ones_like
 from graphc.ops.elementwise import unbroadcast
@@ -86,10 +86,7 @@ def _reason(op: RandomVariable, i: int) -> str:
 
 
 def pullback(
-    op: RandomVariable,
-    inputs: Sequence[Variable],
-    outputs: Sequence[Variable],
-    cotangents: Sequence[Variable | None],
+    op: RandomVariable, inputs: Variables, outputs: Variables, cotangents: Maybe
 ) -> list[Variable | None]:
     """Cotangents of the parameters; without a rule undefined ones, an error only if they are asked for."""
     g = cotangents[1]
@@ -107,10 +104,7 @@ def pullback(
 
 
 def pushforward(
-    op: RandomVariable,
-    inputs: Sequence[Variable],
-    outputs: Sequence[Variable],
-    tangents: Sequence[Variable | None],
+    op: RandomVariable, inputs: Variables, outputs: Variables, tangents: Maybe
 ) -> list[Variable | None]:
     """The tangent of the draws.
 
