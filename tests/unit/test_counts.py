@@ -21,15 +21,19 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("compiler/graphc", "dialects/graphc_dialects", "runtime/graphc_runtime", "tools/graphc_tools")
 COMPILER = ROOT / PACKAGES[0]
 IMPORT = re.compile(r"\s*(import|from [\w.]+ import)\b")
+# Folders of passes that write kernels, and of what is lowered to nests for them.
+DEVICE = ("gpu", "device_code")
 QUESTION = re.compile(r'^ *r?"""(?:What|Whether|How|Where|Which)\b', re.MULTILINE)
 INDEX_ARITHMETIC = re.compile(r'"(?:addi|subi|muli)"')
 
 # The most there may be, and the room below it for what others are about to land.
 MOST = {
-    "files of the compiler": (556, 10),
+    "files of the compiler": (553, 10),
     "files of the compiler under 40 lines": (29, 5),
     "files in one folder of the compiler": (30, 2),
     "lines of code of the compiler": (81909, 1500),
+    "files of device code": (25, 2),
+    "lines of device code": (11149, 300),
     "docstrings that begin with a question word": (1, 5),
     "names of index arithmetic as strings": (0, 0),
 }
@@ -66,12 +70,15 @@ def counts() -> dict[str, int]:
     paths = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
     texts = {path: path.read_text(encoding="utf-8") for path in paths}
     compiler = {path: text for path, text in texts.items() if path.is_relative_to(COMPILER)}
+    device = [text for path, text in compiler.items() if path.parent.name in DEVICE]
     everything = "\n".join(texts.values())
     return {
         "files of the compiler": len(compiler),
         "files of the compiler under 40 lines": sum(text.count("\n") < 40 for text in compiler.values()),
         "files in one folder of the compiler": max(Counter(path.parent for path in compiler).values()),
         "lines of code of the compiler": sum(map(code_lines, compiler.values())),
+        "files of device code": len(device),
+        "lines of device code": sum(text.count("\n") for text in device),
         "docstrings that begin with a question word": len(QUESTION.findall(everything)),
         "names of index arithmetic as strings": len(INDEX_ARITHMETIC.findall(everything)),
     }

@@ -104,6 +104,11 @@ def named_attributes(op: ir.Operation) -> dict[str, ir.Attribute]:
     return {name: op.attributes[name] for name in op.attributes}
 
 
+def is_used(value: ir.Value) -> bool:
+    """True if anything uses a value."""
+    return next(iter(value.uses), None) is not None
+
+
 def is_used_once(value: ir.Value) -> bool:
     """True if a value has one use."""
     uses = iter(value.uses)

@@ -24,6 +24,7 @@ from typing import Any
 
 from graphc.ir import build
 from graphc.ir.value import smaller
+from graphc.ir.walk import is_used
 from graphc.lowering import partial_reductions
 from graphc.lowering.carried import bit_in, bit_of_byte, byte_of_bit, carry, loop
 from graphc.lowering.memory.layouts import collapse, is_row_major
@@ -265,7 +266,7 @@ class LoopNest:
     def _load_ready(self, depth: int, indices: list[ir.Value]) -> None:
         for operand in self._inputs:
             needed = max((axis for axis in operand.axes if axis is not None), default=-1) + 1
-            if needed == depth and _is_used(operand.argument):
+            if needed == depth and is_used(operand.argument):
                 operand.argument.replace_all_uses_with(self._load(operand, indices))
 
     def _load(self, operand: _Operand, indices: list[ir.Value]) -> ir.Value:
@@ -421,7 +422,7 @@ class LoopNest:
         for operand, value, bit in zip(accumulators, values, self._are_bits, strict=True):
             operand.argument.replace_all_uses_with(byte_of_bit(value) if bit else value)
         for operand in self._outputs:
-            if _is_used(operand.argument):
+            if is_used(operand.argument):
                 # A sum over a dimension of size 1, or what is computed in an argument's memory.
                 operand.argument.replace_all_uses_with(self._load(operand, indices))
         anchor = build.create(
@@ -445,10 +446,6 @@ class LoopNest:
 
 def _axis_of(expression: ir.Operation) -> int | None:
     return expression.position if isinstance(expression, ir.AffineDimExpr) else None
-
-
-def _is_used(value: ir.Value) -> bool:
-    return next(iter(value.uses), None) is not None
 
 
 def _is_allocated(buffer: ir.Value) -> bool:

@@ -24,10 +24,12 @@ _PREFIX = "graphc-"
 
 # Passes of one idea, which share the file of one of them: others by that file.
 _TOGETHER: dict[str, tuple[str, ...]] = {
+    "gpu_elementwise": ("gpu_transpose",),
     "gpu_library": ("gpu_factor",),
     "gpu_numbers": ("gpu_constants", "gpu_functions", "gpu_loops"),
     "gpu_parts": ("gpu_extreme",),
     "gpu_placement": ("gpu_half_products",),
+    "gpu_sort": ("gpu_select",),
 }
 
 # Of each option the attribute, the name and the default; by pass.

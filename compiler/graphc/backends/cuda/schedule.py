@@ -25,10 +25,11 @@ from graphc.passes.gpu._host import (
     PREDICATES,
     SAME,
     UNSIGNED,
+    groups,
     is_address,
     is_of_host,
+    product_of,
 )
-from graphc.passes.gpu._product import groups, product_of
 from graphc_dialects._mlir import ir
 from graphc_runtime.cuda import schedule as sc
 from graphc_runtime.errors import Site

@@ -9,14 +9,15 @@ lie, with their strides.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 import numpy as np
 
-from graphc.ir import build
+from graphc.ir import build, plain
 from graphc.ir.diagnostics import fail
 from graphc.ir.helpers import callee_of, declared
 from graphc.ir.value import as_index
-from graphc.ir.walk import blocks_of, definition, functions, walk
+from graphc.ir.walk import blocks_of, definition, functions, is_used, walk
 from graphc.library.helpers import KernelCall
 from graphc.lowering.calls import ADDRESS
 from graphc.passes.gpu._kernel import allocate
@@ -62,6 +63,7 @@ def _width(kind: ir.Type) -> int:
     return 64 if isinstance(kind, ir.IndexType) else ir.IntegerType(kind).width
 
 
+_T = TypeVar("_T")
 _REGIONS = ("scf.for", "scf.while", "scf.if")
 
 
@@ -75,17 +77,26 @@ def host_blocks(function: ir.Operation) -> list[ir.Block]:
     return found
 
 
+def host_operations(module: ir.Module, *names: str) -> list[ir.Operation]:
+    """The operations of the host that have one of some names."""
+    return [op for function in functions(module) for op in walk(function) if op.name in names]
+
+
 def replace_loops(
-    module: ir.Module, replace: Callable[[ir.Operation], bool], names: Sequence[str] = ("scf.for",)
+    module: ir.Module,
+    found: Callable[[ir.Operation], _T | None],
+    replace: Callable[[_T], None],
+    names: Sequence[str] = ("scf.for",),
 ) -> int:
-    """Offers the loops of the host, operations of some names, to a function, outer ones first: it returns
-    whether it has replaced the loop, and all that is inside. Gives how many it has.
+    """Replaces the loops of the host, operations of some names, and all that is inside of them, outer ones
+    first: those that are something that is looked for, which the other function takes. Gives how many.
     """
     count = 0
     blocks = [block for function in functions(module) for block in function.regions[0].blocks]
     while blocks:
         for op in [op.operation for op in blocks.pop(0).operations]:
-            if op.name in names and replace(op):
+            if op.name in names and (known := found(op)) is not None:
+                replace(known)
                 count += 1
             elif op.name in _REGIONS:
                 blocks += blocks_of(op)
@@ -113,7 +124,7 @@ class HostLoop:
         """New arrays of the device for results that are used, by their numbers, which stand for them."""
         found: dict[int, ir.Value] = {}
         for number, result in enumerate(self.op.results):
-            if next(iter(result.uses), None) is not None:
+            if is_used(result):
                 found[number] = allocate(sizes(number), ir.MemRefType(result.type).element_type)
                 cast = build.create("memref.cast", [result.type], [found[number]]).result
                 result.replace_all_uses_with(cast)
@@ -152,7 +163,7 @@ class LibraryCall:
         pointers = [x.owner for x in self.op.operands if is_address(x)]
         self.op.erase()
         for pointer in dict.fromkeys(pointers):
-            if next(iter(pointer.results[0].uses), None) is None:
+            if not is_used(pointer.results[0]):
                 pointer.operation.erase()
 
 
@@ -167,9 +178,8 @@ def calls_of(module: ir.Module, names: Iterable[str]) -> list[LibraryCall]:
     if not kernels:
         return []
     found = []
-    for op in [op for function in functions(module) for op in walk(function)]:
-        kernel = kernels.get(callee_of(op)) if op.name == "func.call" else None
-        if kernel is not None:
+    for op in host_operations(module, "func.call"):
+        if (kernel := kernels.get(callee_of(op))) is not None:
             for name in kernel.types:
                 try:
                     dtype_named(name)
@@ -198,3 +208,81 @@ def _index(number: ir.Value) -> ir.Value:
     if cast is not None and isinstance(cast.operands[0].type, ir.IndexType):
         return cast.operands[0]
     return as_index(number if known is None else known)
+
+
+# -- launches of products that a library may compute -------------------------------------------------------
+
+_ATTRIBUTE = "graphc.product"
+# Sizes of grids and blocks are the first operands of launches.
+SIZES = 6
+
+
+@record(frozen=True)
+class LibraryProduct:
+    """A product that some launches compute, one after the other.
+
+    Attributes:
+        number: which one it is.
+        launches: how many there are.
+        form: its axes, see `graphc_runtime.cuda.gemm.axes_of`.
+        short: whether factors of float32 may be rounded to 10 bits.
+        adds: whether the result is added to what there is.
+        arrays: left side, right side and result.
+    """
+
+    number: int
+    launches: int
+    form: str
+    short: bool
+    adds: bool
+    arrays: tuple[ir.Value, ir.Value, ir.Value]
+
+
+def mark(launches: Sequence[ir.Operation], arrays: Sequence[ir.Value], **said: str | int) -> None:
+    """Notes on launches that they compute a product: of which arrays, and what else `LibraryProduct` says."""
+    for launch in launches:
+        given = list(launch.operands)[SIZES:]
+        places = [given.index(array) for array in arrays]
+        launch.attributes[_ATTRIBUTE] = plain.write({**said, "launches": len(launches), "arrays": places})
+
+
+def unmark(attributes: dict[str, ir.Attribute]) -> None:
+    """Takes the note away, from launches whose arguments become other ones."""
+    attributes.pop(_ATTRIBUTE, None)
+
+
+def product_of(launch: ir.Operation) -> LibraryProduct | None:
+    """The product that a launch is a part of, if a library may compute it."""
+    if launch.name != "gpu.launch_func" or _ATTRIBUTE not in launch.attributes:
+        return None
+    noted = plain.read(launch.attributes[_ATTRIBUTE])
+    a, b, c = (launch.operands[SIZES + place] for place in noted.pop("arrays"))
+    return LibraryProduct(**noted, arrays=(a, b, c))
+
+
+def groups(operations: Sequence[ir.Operation]) -> dict[ir.Operation, list[ir.Operation]]:
+    """For the last launch of each product in a block all of its launches, and nothing for the others.
+
+    Launches between which something else is asked of the device stay what they are.
+    """
+    found: dict[ir.Operation, list[ir.Operation]] = {}
+    open_: list[ir.Operation] = []
+    for op in operations:
+        product = product_of(op)
+        if product is None:
+            if not op.name.startswith("arith.") and op.name not in _VIEWS:
+                open_ = []
+            continue
+        if open_ and product_of(open_[0]) != product:
+            open_ = []
+        open_.append(op)
+        if len(open_) == product.launches:
+            found |= {launch: [] for launch in open_}
+            found[op] = open_
+            open_ = []
+    return found
+
+
+_VIEWS = frozenset(
+    ("memref.dim", "memref.reinterpret_cast", "memref.cast", "memref.extract_strided_metadata")
+)

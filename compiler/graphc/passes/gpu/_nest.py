@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import or_
@@ -113,6 +114,11 @@ class Nest:
             if other == axis
         )
         return next((size for size in sizes if size >= 0), None)
+
+    def static_size(self, axes: Sequence[int]) -> int | None:
+        """The product of the sizes of some dimensions, if all are known."""
+        known = [size for axis in axes if (size := self.static_extent(axis)) is not None]
+        return math.prod(known) if len(known) == len(axes) else None
 
     def is_unit(self, axis: int) -> bool:
         """True if a dimension is known to have size 1."""

@@ -24,6 +24,7 @@ from graphc.ir import build
 from graphc.ir.build import select
 from graphc.ir.value import as_index, bits_as, converted, larger, literal
 from graphc.lowering.carried import carry, span, when
+from graphc.lowering.partial_reductions import constant
 from graphc_dialects._mlir import ir
 
 # What kernels of the library (`by_block.py` in its folders) get of it besides what is here.
@@ -104,6 +105,11 @@ def cells(rows: ir.Value, columns: ir.Value) -> Iterator[tuple[ir.Value, ir.Valu
 def true() -> ir.Value:
     """A flag that holds."""
     return literal(1, _integer(1))
+
+
+def zero(kind: ir.Type) -> ir.Value:
+    """The number 0."""
+    return constant(kind, 0 if isinstance(kind, ir.IntegerType) else 0.0)
 
 
 # -- other lanes of a warp ----------------------------------------------------------------------------------

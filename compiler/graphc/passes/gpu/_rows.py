@@ -11,7 +11,6 @@ it is read. Either way values of a whole row stay in registers, and only what is
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -86,8 +85,7 @@ class RowNest:
     @property
     def static_columns(self) -> int | None:
         """The number of elements of a row, if it is known."""
-        known = [size for axis in self.columns if (size := self.nest.static_extent(axis)) is not None]
-        return math.prod(known) if len(known) == len(self.columns) else None
+        return self.nest.static_size(self.columns)
 
     @property
     def most_columns(self) -> int | None:
@@ -207,6 +205,14 @@ class RowKernel:
         apart = any(o.buffer in alone and not row.is_row(o) for row in nests for o in row.nest.operands)
         kernel.limit(_WIDTHS[-1] if apart else _RESIDENT, 1)
         return kernel.launch([grid], [width, height])
+
+
+def write_rows(operations: Sequence[ir.Operation], rows: int, kept: Sequence[ir.Value]) -> None:
+    """Replaces nests, which all work on rows, by a kernel where the last one stands."""
+    nests = [row for row in (as_rows(Nest(op), rows) for op in operations) if row is not None]
+    RowKernel(Kernel(operations[-1], "rows"), rows, kept).write(nests)
+    for op in operations:
+        op.erase()
 
 
 @record()

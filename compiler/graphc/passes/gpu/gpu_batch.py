@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial, reduce
 from operator import add
+from typing import TypeAlias
 
 from graphc.ir import build
 from graphc.ir.build import dtype_of
@@ -13,16 +14,27 @@ from graphc.ir.lifetimes import VIEWS, root_of
 from graphc.ir.value import all_of, larger, parts_of, smaller
 from graphc.ir.walk import copy_with, definition, is_inside, walk
 from graphc.lowering.calls import product
-from graphc.lowering.carried import either, span, when
+from graphc.lowering.carried import carry, either, span, when
+from graphc.lowering.partial_reductions import constant
 from graphc.lowering.partial_reductions import nest as make_nest
 from graphc.passes import Pass
 from graphc.passes.buffer.kernel_pointers import kept_axes, view_operands
 from graphc.passes.gpu._host import HostLoop, replace_loops
 from graphc.passes.gpu._kernel import H200, Kernel, allocate, blocks_for
-from graphc.passes.gpu._nest import Nest, Operand, load, store, whole
-from graphc.passes.gpu._notation import WARP, barrier, block_dim, block_id, split, thread_id
-from graphc.passes.gpu._product import DEPTH, KEPT, STREAMED, BlockProduct, Form, is_row_product, sides
+from graphc.passes.gpu._nest import WIDTH, Nest, Operand, load, store, whole
+from graphc.passes.gpu._notation import (
+    WARP,
+    barrier,
+    block_dim,
+    block_id,
+    extract,
+    read_vector,
+    split,
+    thread_id,
+    zero,
+)
 from graphc.passes.gpu.gpu_elementwise import all_generic
+from graphc.passes.gpu.gpu_matmul import as_product
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
@@ -72,6 +84,7 @@ class BatchLoop(HostLoop):
 
 def as_batch_loop(op: ir.Operation) -> BatchLoop | None:
     """The loop as work on rows of a batch; None if it is something else."""
+    all_generic(op)
     loop = BatchLoop(op)
     for inner in loop.body:
         is_nest = inner.name == "linalg.generic"
@@ -201,6 +214,193 @@ def _axis_before(view: ir.Operation, axis: int) -> int | None:
     if kept is None or offsets[kept[axis]] != 0 or strides[kept[axis]] != 1:
         return None
     return kept[axis]
+
+
+# -- rows of a batch times a matrix, by one block ----------------------------------------------------------
+
+# How much of the rows is in shared memory at a time, and how much of the matrix a thread reads at once.
+_DEPTH, _AHEAD = 256, 8
+
+
+@record(frozen=True)
+class Form:
+    """Division of a product among the threads of a block.
+
+    Attributes:
+        rows: of a block.
+        groups: of threads, each of which has a part of the additions of all columns, for all rows.
+        columns: threads of a group, at most.
+        kept: elements of the matrix that a thread has in registers from step to step.
+    """
+
+    rows: int
+    groups: int
+    columns: int
+    kept: int = 0
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block, at most."""
+        return self.groups * self.columns
+
+
+# A matrix that is read in every step is read for some rows; one that stays in registers, and for the rest in
+# the cache of the multiprocessor, leaves a row to each of these.
+STREAMED, KEPT = Form(4, 4, 128), Form(1, 2, 256, 48)
+# Takes the row, the column, what the product is there, and what was asked for before it.
+Finish: TypeAlias = Callable[[ir.Value, ir.Value, ir.Value, "list[ir.Value]"], None]
+# Takes the row and the column; gives values that `Finish` needs.
+Ahead: TypeAlias = Callable[[ir.Value, ir.Value], "list[ir.Value]"]
+
+
+def is_row_product(nest: Nest) -> bool:
+    """True if a nest is a product of rows, along its first dimension, with a matrix."""
+    found = as_product(nest)
+    if found is None or nest.rank != 3 or len(nest.body) > 2 or nest.body[0].name == "complex.mul":
+        return False
+    return nest.reduction[2] and all(len(operand.axes) == 2 for operand in nest.inputs)
+
+
+def sides(nest: Nest) -> tuple[Operand, Operand]:
+    """The rows and the matrix."""
+    first, second = nest.inputs
+    return (first, second) if 0 in first.axes else (second, first)
+
+
+class BlockProduct:
+    """Products of a kernel whose blocks have threads along x and groups of them along y.
+
+    An element of the matrix is read once a block, or once and for all. The rows are in shared memory. The
+    parts of the groups are added up in order.
+
+    Args:
+        kernel: it gets shared memory for each element type.
+        form: of its blocks.
+    """
+
+    def __init__(self, kernel: Kernel, form: Form) -> None:
+        self._kernel, self._form = kernel, form
+        self._buffers: dict[str, tuple[ir.Value, ir.Value]] = {}
+
+    def keep(self, right: Operand) -> list[ir.Value]:
+        """The elements of a matrix that a thread keeps, at the insertion point, which is before the loop."""
+        depth, columns = (build.dim(right.buffer, right.axes.index(axis)) for axis in (2, 1))
+        column = smaller(thread_id(), columns - 1)
+        own = thread_id(1) * (_DEPTH // self._form.groups)
+        found: list[ir.Value] = []
+        for number in range(self._form.kept):
+            deep = own + number
+            value = load(right, [column, column, smaller(deep, depth - 1)])
+            found.append(build.select(deep < depth, value, constant(value.type, 0.0)))
+        return found
+
+    def write(
+        self,
+        nest: Nest,
+        right: Operand,
+        kept: list[ir.Value],
+        first: ir.Value,
+        finish: Finish,
+        ahead: tuple[Sequence[ir.Type], Ahead],
+    ) -> None:
+        """The product, of rows from `first` on, at the insertion point.
+
+        Args:
+            nest: a product.
+            right: the matrix, as the nest or otherwise; `kept` is what the thread has of it.
+            first: the block's first row.
+            finish: writes what takes an element's sum; one thread does for each element.
+            ahead: types of values, and what asks for them; it takes as long as the product, so that the
+                thread need not wait.
+        """
+        form, (kinds, ask) = self._form, ahead
+        self._nest, self._right, self._first, self._kept = nest, right, first, kept
+        self._left, self._kind = sides(nest)[0], nest.outputs[0].argument.type
+        if str(self._kind) not in self._buffers:
+            left = self._kernel.shared([form.rows, _DEPTH], self._kind, alignment=WIDTH)
+            parts = self._kernel.shared([form.groups, form.rows, form.columns], self._kind)
+            self._buffers[str(self._kind)] = left, parts
+        self._staged, self._parts = self._buffers[str(self._kind)]
+        self._lanes = max(WIDTH // int(dtype_of(self._kind).itemsize), 1)
+        self._sizes = [nest.extent(axis) for axis in range(3)]
+        self._tx, self._ty, self._width = thread_id(), thread_id(1), block_dim()
+        with span(self._sizes[1], step=self._width) as start:
+            column = start + self._tx
+            self._column = smaller(column, self._sizes[1] - 1)
+            row = self._first + self._ty
+            conditions = [row < self._sizes[0], column < self._sizes[1]]
+            if form.rows < form.groups:
+                conditions.append(self._ty < form.rows)
+            inside = all_of(conditions)
+            values = either(inside, kinds, lambda: ask(row, column), lambda: list(map(zero, kinds)))
+            zeros = [zero(self._kind)] * form.rows
+            sums = carry(self._sizes[2], zeros, self._chunk, step=_DEPTH)
+            for number, value in enumerate(sums):
+                self._parts[self._ty, number, self._tx] = value
+            barrier()
+            with when(inside):
+                sums = [self._parts[group, self._ty, self._tx] for group in range(form.groups)]
+                finish(row, column, reduce(add, sums), values)
+            barrier()
+
+    def _chunk(self, start: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
+        """Adds the products of one part of the rows."""
+        self._stage(start)
+        barrier()
+        own = self._ty * (_DEPTH // self._form.groups)
+        begin = start + own
+        left = self._sizes[2] - begin
+        count = smaller(larger(left, 0), _DEPTH // self._form.groups)
+        whole = count // _AHEAD * _AHEAD
+        kept = len(self._kept)
+
+        def added(place: ir.Value, matrix: list[ir.Value], sums: list[ir.Value]) -> list[ir.Value]:
+            lefts = [self._row_part(row, place) for row in range(self._form.rows)]
+            for i, right in enumerate(matrix):
+                sums = [self._add(part[i], right, total) for part, total in zip(lefts, sums, strict=True)]
+            return sums
+
+        def several(at: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
+            return added(own + at, [matrix(begin + (at + i)) for i in range(_AHEAD)], sums)
+
+        def one(at: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
+            right, place = matrix(begin + at), own + at
+            lefts = [self._staged[row, place] for row in range(self._form.rows)]
+            return [self._add(left, right, total) for left, total in zip(lefts, sums, strict=True)]
+
+        def matrix(deep: ir.Value) -> ir.Value:
+            return load(self._right, [self._column, self._column, deep])
+
+        for first in range(0, kept, _AHEAD):
+            sums = added(own + first, self._kept[first : first + _AHEAD], sums)
+        sums = carry(whole, sums, several, start=kept, step=_AHEAD)
+        sums = carry(count, sums, one, start=larger(whole, kept) if kept else whole)
+        barrier()
+        return sums
+
+    def _stage(self, start: ir.Value) -> None:
+        """Copies a part of the rows to shared memory, with zeros where there are none."""
+        thread = self._ty * self._width + self._tx
+        threads = self._width * self._form.groups
+        with span(self._form.rows * _DEPTH, start=thread, step=threads) as element:
+            r, k = element // _DEPTH, element % _DEPTH
+            row, deep = self._first + r, start + k
+            self._staged[r, k] = zero(self._kind)
+            with when((row < self._sizes[0]) & (deep < self._sizes[2])):
+                self._staged[r, k] = load(self._left, [row, row, deep])
+
+    def _row_part(self, row: int, at: ir.Value) -> list[ir.Value]:
+        """Neighbouring elements of a row in shared memory."""
+        found: list[ir.Value] = []
+        for start in range(0, _AHEAD, self._lanes):
+            vector = read_vector(self._staged, [row, at + start], self._lanes, WIDTH)
+            found += [extract(vector, lane) for lane in range(self._lanes)]
+        return found[:_AHEAD]
+
+    def _add(self, left: ir.Value, right: ir.Value, total: ir.Value) -> ir.Value:
+        nest = self._nest
+        values = {self._left.argument: left, self._right.argument: right, nest.outputs[0].argument: total}
+        return nest.compute(nest.yields, values, [])[0]
 
 
 # -- sizes that the host has to know -----------------------------------------------------------------------
@@ -533,7 +733,7 @@ def _least(work: BatchLoop, kernel: Callable[[Form], None], steps: Callable[[], 
     launched = rows * elements // of.multiplied + (of.product * len(products) + of.others)
     kept = None
     if len(products) == 1 and isinstance(products[0].outputs[0].argument.type, ir.F32Type):
-        fits = all_of([larger(*sizes[0]) <= DEPTH, smaller(*sizes[0]) > 0])
+        fits = all_of([larger(*sizes[0]) <= _DEPTH, smaller(*sizes[0]) > 0])
         kept = parts_of(rows, KEPT.rows * of.processors) * of.kept_step
         kept = build.select(fits, kept, launched + streamed)
 
@@ -572,10 +772,4 @@ class GpuBatch(Pass):
     stage = "buffer"
 
     def run(self, module: ir.Module) -> None:
-        def replace(op: ir.Operation) -> bool:
-            all_generic(op)
-            if (work := as_batch_loop(op)) is not None:
-                replace_loop(work)
-            return work is not None
-
-        self.count("kernels", replace_loops(module, replace))
+        self.count("kernels", replace_loops(module, as_batch_loop, replace_loop))

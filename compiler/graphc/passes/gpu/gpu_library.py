@@ -13,7 +13,6 @@ import numpy as np
 from graphc.ir import build
 from graphc.ir.helpers import callee_of
 from graphc.ir.value import all_of, as_index, larger, literal, smaller
-from graphc.ir.walk import functions, walk
 from graphc.library.helpers import LibraryAsked, LibraryFound
 from graphc.library.linalg import by_block
 from graphc.library.linalg.solve import GENERAL, POSITIVE
@@ -27,7 +26,7 @@ from graphc.lowering.scalar_builder import Scalar, ScalarBuilder
 from graphc.passes import Pass
 from graphc.passes.buffer.kernel_pointers import is_proven_contiguous
 from graphc.passes.gpu import _notation
-from graphc.passes.gpu._host import LibraryCall, calls_of
+from graphc.passes.gpu._host import LibraryCall, calls_of, host_operations
 from graphc.passes.gpu._kernel import GRID, H200, Kernel, allocate, blocks_for
 from graphc.passes.gpu._notation import WARP, barrier, block_id, cells, grid_dim, on_first_thread, split, true
 from graphc.passes.gpu.gpu_placement import TRANSFORMS
@@ -736,10 +735,10 @@ class GpuLibrary(Pass):
     stage = "buffer"
 
     def run(self, module: ir.Module) -> None:
-        for op in [op for function in functions(module) for op in walk(function)]:
-            if op.name == "func.call" and callee_of(op).endswith(BUFFERS):
+        for op in host_operations(module, "func.call"):
+            if callee_of(op).endswith(BUFFERS):
                 self._copy_operands(op)
-            if op.name == "func.call" and LIBRARY in op.attributes:
+            if LIBRARY in op.attributes:
                 kind = _ALONE[ir.StringAttr(op.attributes[LIBRARY][OPERATION]).value]
                 with ir.InsertionPoint(op), op.location:
                     self._choose(op, kind(op, short=self.precision == "tf32"))

@@ -8,7 +8,8 @@ lane % 4, rows go with `g`, columns of sums and the summed dimension with `t`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import string
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial, reduce
@@ -24,24 +25,130 @@ from graphc.lowering.carried import carry, either, span, when
 from graphc.lowering.matmul import with_fills
 from graphc.lowering.pointers import address
 from graphc.passes import Pass
+from graphc.passes.gpu._host import mark
 from graphc.passes.gpu._kernel import GRID_ROWS, Kernel, blocks_for
-from graphc.passes.gpu._nest import Nest, Operand, is_wide, layout, load
+from graphc.passes.gpu._nest import Nest, Operand, is_wide, layout, load, store
 from graphc.passes.gpu._notation import (
     BYTES,
     LEAST,
     WARP,
     arrived,
     barrier,
+    block_id,
     copy,
     extract,
+    grid_dim,
     itemsize,
     read_vector,
+    split,
     thread_id,
     vector_of,
+    zero,
 )
-from graphc.passes.gpu._product import Product, add_to_result, as_product, each_part, form_of, mark, zero
 from graphc_dialects._mlir import ir
+from graphc_runtime.cuda.gemm import KINDS, is_small
 from graphc_runtime.record import record
+
+# -- which nests are products ------------------------------------------------------------------------------
+
+_LETTERS = [letter for letter in string.ascii_lowercase if letter not in "ijk"]
+# Indices of the nest, of which those of the batch are set; first row and column of a part of the result.
+Part: TypeAlias = "Callable[[list[ir.Value], ir.Value, ir.Value], None]"
+
+_PARTS = [f"arith.{name}" for name in "mulf mulf subf mulf mulf addf".split()]
+_PRODUCTS = (
+    ["arith.mulf", "arith.addf"],
+    ["arith.extf", "arith.extf", "arith.mulf", "arith.addf"],
+    ["arith.muli", "arith.addi"],
+    ["complex.mul", "complex.add"],
+    # Complex numbers, multiplied by their parts.
+    [*["complex.re", "complex.im"] * 2, *_PARTS, "complex.create", "complex.add"],
+)
+
+
+@record()
+class Product:
+    """A product, and which dimensions of its nest are what.
+
+    Attributes:
+        nest: of the product.
+        batch, row, column, inner: dimensions.
+        adds: whether it is added to what there is; else that counts as zeros.
+    """
+
+    nest: Nest
+    batch: list[int]
+    row: int
+    column: int
+    inner: int
+    adds: bool = True
+
+
+def as_product(nest: Nest) -> Product | None:
+    """The product that a nest is; None if it is something else, or a side is a vector."""
+    names = [op.name for op in nest.body]
+    if names not in _PRODUCTS:
+        return None
+    if len(nest.inputs) != 2 or len(nest.outputs) != 1 or nest.indexed or sum(nest.reduction) != 1:
+        return None
+    left, right = (set(operand.axes) for operand in nest.inputs)
+    result = set(nest.outputs[0].axes)
+    axes = range(nest.rank)
+    rows = [axis for axis in axes if axis in left & (result - right)]
+    columns = [axis for axis in axes if axis in right & (result - left)]
+    batch = [axis for axis in axes if axis in left & right & result]
+    inner = nest.reduction.index(True)
+    if len(rows) != 1 or len(columns) != 1 or inner not in left & right:
+        return None
+    return Product(nest, batch, rows[0], columns[0], inner)
+
+
+def each_part(product: Product, sizes: list[ir.Value], tiles: tuple[int, int], write: Part) -> None:
+    """Loops over the parts of the result that a block of threads has, in the grid of `gpu_matmul`."""
+    place = [build.const_index(0)] * product.nest.rank
+
+    def each_row() -> None:
+        rows, columns = (build.const_index(tile) for tile in tiles)
+        column, start = block_id() * columns, block_id(1) * rows
+        with span(sizes[product.row], start=start, step=grid_dim(1) * rows) as number:
+            write(place, number, column)
+
+    if not product.batch:
+        each_row()
+        return
+    batch = [sizes[axis] for axis in product.batch]
+    with span(number_of(batch), start=block_id(2), step=grid_dim(2)) as number:
+        for axis, index in zip(product.batch, split(number, batch), strict=True):
+            place[axis] = index
+        each_row()
+
+
+def add_to_result(product: Product, sizes: list[ir.Value], place: list[ir.Value], total: ir.Value) -> None:
+    """Adds a sum to an element of the result, or stores it there, if that is within the edges."""
+    inside = [place[axis] < sizes[axis] for axis in (product.row, product.column)]
+    operand = product.nest.outputs[0]
+    with when(all_of(inside)):
+        if product.adds:
+            before = load(operand, place)
+            is_complex = isinstance(total.type, ir.ComplexType)
+            given = [before, total]
+            total = build.create("complex.add", [total.type], given).result if is_complex else before + total
+        store(total, operand, place)
+
+
+def form_of(product: Product) -> str | None:
+    """The axes of a product; None if no library takes it, or it is known to be too small for one."""
+    nest = product.nest
+    left, right, target = (dtype_of(operand.argument.type).name for operand in nest.operands)
+    if left != right or (left, target) not in KINDS or len(product.batch) > len(_LETTERS):
+        return None
+    if (size := nest.static_size(range(nest.rank))) is not None and is_small(size):
+        return None
+    names: dict[int | None, str] = {None: ".", product.row: "i", product.column: "j", product.inner: "k"}
+    names.update(zip(product.batch, _LETTERS, strict=False))
+    one, two, three = ("".join(names[axis] for axis in operand.axes) for operand in nest.operands)
+    return f"{one},{two}->{three}"
+
 
 # -- on tensor cores --------------------------------------------------------------------------------------
 
@@ -334,8 +441,8 @@ class _TensorProduct:
 
 # Of large products: rows and columns of a block, threads along each side, depth of a step, and steps at once.
 _TILES, _SIDE, _DEPTH, _UNROLLED = (128, 64), 16, 16, 2
-# Neighbouring elements of a thread, which are one load, and its bytes.
-_VECTOR, _WIDTH = 4, 16
+# Neighbouring elements of a thread, which are one load.
+_VECTOR = 4
 # Rows and columns of the result that a thread has of other products.
 _EACH = 4
 _Parts: TypeAlias = "list[tuple[ir.Value, list[tuple[ir.Value, ir.Value, ir.Value]]]]"
@@ -379,7 +486,7 @@ class _Squares:
         # column do not meet in one bank.
         shapes = [[*[2] * is_large, depth, tile + self._vector] for tile in tiles]
         self._shared = [
-            kernel.shared(shape, operand.argument.type, alignment=_WIDTH if is_large else None)
+            kernel.shared(shape, operand.argument.type, alignment=BYTES if is_large else None)
             for shape, operand in zip(shapes, product.nest.inputs, strict=True)
         ]
         with kernel.body():
@@ -499,7 +606,7 @@ class _Squares:
             return [buffer[(*deep, self._own(thread, number))] for number in range(each)]
         found: list[ir.Value] = []
         for start in range(0, each, _VECTOR):
-            vector = read_vector(buffer, [*deep, self._own(thread, start)], _VECTOR, _WIDTH)
+            vector = read_vector(buffer, [*deep, self._own(thread, start)], _VECTOR, BYTES)
             found += [extract(vector, lane) for lane in range(_VECTOR)]
         return found
 
@@ -558,7 +665,9 @@ class GpuMatmul(Pass):
                 launches, form = self._lower(product), form_of(product)
                 if form is not None:
                     number = self.statistics.get("products", 0)
-                    mark(launches, product, form, number=number, short=self.precision == "tf32")
+                    arrays = [operand.buffer for operand in product.nest.operands]
+                    short = self.precision == "tf32"
+                    mark(launches, arrays, number=number, form=form, short=short, adds=product.adds)
                 op.erase()
                 self.count("products")
 

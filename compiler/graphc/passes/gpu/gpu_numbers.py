@@ -15,11 +15,11 @@ from graphc.ir.diagnostics import fail
 from graphc.ir.helpers import callee_of, declared
 from graphc.ir.lifetimes import VIEWS
 from graphc.ir.value import converted, larger, parts_of
-from graphc.ir.walk import copied, definition, functions, symbol_of, walk
+from graphc.ir.walk import copied, definition, functions, is_used, symbol_of, walk
 from graphc.library.helpers import Helper
 from graphc.passes import Pass
 from graphc.passes.buffer.outline_loops import is_independent
-from graphc.passes.gpu._host import is_arithmetic, is_of_host, replace_loops
+from graphc.passes.gpu._host import host_operations, is_arithmetic, is_of_host, replace_loops
 from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for
 from graphc.passes.gpu._nest import Effects
 from graphc.passes.gpu._notation import global_position
@@ -56,13 +56,13 @@ class GpuConstants(Pass):
     def run(self, module: ir.Module) -> None:
         outer = [op.operation for op in module.body.operations]
         values = {symbol_of(op): op for op in outer if op.name == "memref.global"}
-        for op in _in_functions(module, "memref.get_global"):
+        for op in host_operations(module, "memref.get_global"):
             if not _erase_unused(op):  # what became a kernel before needs no array for it
                 self._write(op, values[ir.FlatSymbolRefAttr(op.attributes["name"]).value])
                 self.count("kernels")
         for op in values.values():
             op.erase()
-        for op in _in_functions(module, "memref.store"):
+        for op in host_operations(module, "memref.store"):
             kernel = Kernel(op, "scalar")
             with kernel.body():
                 value = copied(op.operands[0], {}, _is_copied)
@@ -85,10 +85,6 @@ class GpuConstants(Pass):
         kernel.launch([], [])
         op.results[0].replace_all_uses_with(array)
         op.erase()
-
-
-def _in_functions(module: ir.Module, name: str) -> list[ir.Operation]:
-    return [op for function in functions(module) for op in walk(function) if op.name == name]
 
 
 def _elements(source: ir.Operation, kind: ir.MemRefType) -> np.ndarray:
@@ -117,7 +113,7 @@ def _erase_unused(op: ir.Operation) -> bool:
     for use in list(op.results[0].uses):
         if use.owner.operation.name in VIEWS:
             _erase_unused(use.owner.operation)
-    if next(iter(op.results[0].uses), None) is not None:
+    if is_used(op.results[0]):
         return False
     op.erase()
     return True
@@ -238,13 +234,13 @@ class GpuLoops(Pass):
     def run(self, module: ir.Module) -> None:
         helpers = declared(module)
 
-        def replace(op: ir.Operation) -> bool:
-            if not _is_plain(op):
-                return False
-            self._lower(op, helpers)
-            return True
+        def found(op: ir.Operation) -> ir.Operation | None:
+            return op if _is_plain(op) else None
 
-        self.count("kernels", replace_loops(module, replace, ("scf.for", "scf.while")))
+        def replace(op: ir.Operation) -> None:
+            self._lower(op, helpers)
+
+        self.count("kernels", replace_loops(module, found, replace, ("scf.for", "scf.while")))
 
     def _lower(self, op: ir.Operation, helpers: dict[str, Helper]) -> None:
         parallel = op.name == "scf.for" and is_independent(op, helpers)
@@ -256,7 +252,7 @@ class GpuLoops(Pass):
                 count = larger(parts_of(upper - lower, step), 0)
                 width = build.const_index(self.threads)
                 grid = blocks_for(count, width, _BLOCKS)
-        used = [result for result in op.results if next(iter(result.uses), None) is not None]
+        used = [result for result in op.results if is_used(result)]
         arrays = [_read_back(result, op, kernel) for result in used]
         with kernel.body():
             if parallel:

@@ -6,7 +6,6 @@ positions of extremes, which are reductions.
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Sequence
 from functools import reduce
 from operator import mul
@@ -15,14 +14,14 @@ from typing import TypeAlias
 from graphc.ir import build
 from graphc.ir.lifetimes import root_of
 from graphc.ir.value import converted, larger, literal, parts_of, smaller
-from graphc.ir.walk import definition, functions, walk
+from graphc.ir.walk import definition
 from graphc.lowering.calls import product
 from graphc.lowering.carried import carry, either, span, when
 from graphc.lowering.partial_reductions import Combiner, is_in_loop, position
 from graphc.lowering.partial_reductions import nest as make_nest
 from graphc.passes import Pass
 from graphc.passes.gpu import _notation as of
-from graphc.passes.gpu._host import LibraryCall, calls_of
+from graphc.passes.gpu._host import LibraryCall, calls_of, host_operations
 from graphc.passes.gpu._kernel import GRID_ROWS, H200, Kernel, allocate
 from graphc.passes.gpu._nest import (
     Nest,
@@ -50,7 +49,7 @@ from graphc.passes.gpu._reduce import (
     rows_follow,
     strided,
 )
-from graphc.passes.gpu._rows import FEW, RowKernel, as_rows, combiners_of
+from graphc.passes.gpu._rows import FEW, combiners_of, write_rows
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
@@ -551,22 +550,18 @@ class GpuParts(Pass):
 
     def run(self, module: ir.Module) -> None:
         for lower in (self._whole, self._columns):
-            for function in functions(module):
-                for op in [op for op in walk(function) if op.name == "linalg.generic"]:
-                    if lower(Nest(op)):
-                        self.count("kernels")
+            for op in host_operations(module, "linalg.generic"):
+                if lower(Nest(op)):
+                    self.count("kernels")
 
     def _whole(self, nest: Nest) -> bool:
-        if not nest.rank or not all(nest.reduction) or self._is_small(nest):
+        size = nest.static_size(range(nest.rank))
+        if not nest.rank or not all(nest.reduction) or (size is not None and size <= _SMALL):
             return False
         parts = in_parts(nest)
         if parts is not None:
             reduce_in_parts(parts, threads=self.threads, blocks=self.blocks)
         return parts is not None
-
-    def _is_small(self, nest: Nest) -> bool:
-        known = [size for axis in range(nest.rank) if (size := nest.static_extent(axis)) is not None]
-        return len(known) == nest.rank and math.prod(known) <= _SMALL
 
     def _columns(self, nest: Nest) -> bool:
         parts = (in_parts(nest) or _positions(nest)) if is_columns(nest) else None
@@ -631,10 +626,7 @@ def _lower_extreme(call: LibraryCall, name: str) -> None:
     ]
     if is_in_loop(call.op):
         # Passes for rows are for what is in no loop, in whose steps nothing is allocated.
-        known = [row for row in (as_rows(Nest(op), rows) for op in nests) if row is not None]
-        RowKernel(Kernel(nests[-1], "rows"), rows, [result]).write(known)
-        for op in nests:
-            op.erase()
+        write_rows(nests, rows, [result])
     status = converted(n.equals(0), word)
     call.op.results[0].replace_all_uses_with(status)
 

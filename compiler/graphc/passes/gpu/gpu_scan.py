@@ -21,8 +21,7 @@ from graphc.passes import Pass
 from graphc.passes.gpu._host import HostLoop, replace_loops
 from graphc.passes.gpu._kernel import Kernel
 from graphc.passes.gpu._nest import Nest, Operand, load, store, whole
-from graphc.passes.gpu._notation import split
-from graphc.passes.gpu._product import zero
+from graphc.passes.gpu._notation import split, zero
 from graphc.passes.gpu.gpu_elementwise import all_generic
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
@@ -229,6 +228,7 @@ def _is_forgotten(memory: ir.Value, loop: ir.Operation) -> bool:
 
 def as_scan(op: ir.Operation) -> Scan | None:
     """The loop as work on elements; None if it is something else."""
+    all_generic(op)
     scan = Scan(op)
     nests = scan.nests
     if not nests or not all(map(_is_known, scan.body)) or not scan.carries_arrays:
@@ -429,10 +429,5 @@ class GpuScan(Pass):
     stage = "buffer"
 
     def run(self, module: ir.Module) -> None:
-        def replace(op: ir.Operation) -> bool:
-            all_generic(op)
-            if (scan := as_scan(op)) is not None:
-                ScanKernel(scan, self.threads).lower()
-            return scan is not None
-
-        self.count("kernels", replace_loops(module, replace))
+        count = replace_loops(module, as_scan, lambda scan: ScanKernel(scan, self.threads).lower())
+        self.count("kernels", count)

@@ -274,12 +274,8 @@ class GpuScatter(Pass):
     def run(self, module: ir.Module) -> None:
         sizes = Digits(bits=self.bits, items=self.items, blocks=self.blocks)
 
-        def replace(op: ir.Operation) -> bool:
-            scatter = as_scatter(op)
-            if scatter is None:
-                return False
+        def replace(scatter: Scatter) -> None:
             ScatterKernels(scatter, self.threads, sizes)
-            op.erase()
-            return True
+            scatter.op.erase()
 
-        self.count("loops", replace_loops(module, replace))
+        self.count("loops", replace_loops(module, as_scatter, replace))

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Sorting along rows, by comparisons in shared memory or by digits; keys whose order is that of numbers."""
+"""Sorting along rows, by comparisons in shared memory or by digits, with keys whose order is that of numbers;
+elements where a mask is true, and their positions: counts, prefix sums, and each element to its place.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,12 @@ from graphc.passes.gpu._notation import (
     WARP,
     added,
     barrier,
+    bits_set,
     block_id,
     grid_dim,
+    lanes_before,
+    lanes_where,
+    on_first_thread,
     share,
     split,
     thread_id,
@@ -103,7 +109,77 @@ class Digits:
     each: int = 2048
 
 
-class RadixSort:
+class RowParts:
+    """Kernels on rows, each in parts of some tiles, of which a block has the same one of each row; a warp has
+    neighbours of a tile, item after item.
+    """
+
+    # Numbers of rows, of their elements, of parts, of the elements of a part, and of a thread's of a tile.
+    _rows: ir.Value
+    _n: ir.Value
+    _parts: ir.Value
+    _chunk: ir.Value
+    _items: int
+    # In the kernel at hand: the thread, the row, and the first element of the part and the one behind it.
+    _thread: ir.Value
+    _row: ir.Value
+    _start: ir.Value
+    _stop: ir.Value
+
+    @contextmanager
+    def _part(self, kernel: Kernel, threads: int, blocks: int) -> Iterator[None]:
+        """The part of a row that is the block's, for each of its rows, in a kernel that is launched; so many
+        blocks of so many threads are on a multiprocessor.
+        """
+        with kernel.body():
+            self._thread = thread_id()
+            with span(self._rows, block_id(1), grid_dim(1)) as row:
+                self._row = row
+                self._start = block_id() * self._chunk
+                self._stop = smaller(self._start + self._chunk, self._n)
+                yield
+        with kernel.host():
+            grid = [self._parts, smaller(self._rows, GRID_ROWS)]
+        kernel.limit(threads, blocks)
+        kernel.launch(grid, [threads])
+
+    def _before(self, sums: ir.Value, at: ir.Value) -> ir.Value:
+        """The sum of what comes before a number of the row, of running sums."""
+        before = sums[self._row, larger(at - 1, 0)]
+        return build.select(at.equals(0), 0, before)
+
+    def _first(self) -> ir.Value:
+        """The place of the first of the thread's items in a tile."""
+        return self._thread // WARP * (WARP * self._items) + self._thread % WARP
+
+    def _items_from(
+        self, start: ir.Value, read: Callable[[list[ir.Value]], list[ir.Value]], nothing: list[ir.Value]
+    ) -> list[tuple[ir.Value, Item]]:
+        """Items of the thread in a tile, each beside those of the other lanes; and whether they exist.
+
+        `read` gives the parts of items at some places, one after the other; `nothing` is an item that stands
+        for those beyond the end.
+        """
+        # All comparisons are with literals: what is the same for all tiles would take registers.
+        place, items = start + self._first(), self._items
+        left, kinds = self._stop - place, [part.type for part in nothing]
+
+        def all_() -> list[ir.Value]:
+            return read([place + i * WARP for i in range(items)])
+
+        def some() -> list[ir.Value]:
+            found = []
+            for i in range(items):
+                found += either(left > i * WARP, kinds, partial(read, [place + i * WARP]), lambda: nothing)
+            return found
+
+        # The last lane of the warp has as much less left as it is behind.
+        full = left > (items * WARP - 1) - thread_id() % WARP
+        found = iter(either(full, kinds * items, all_, some))
+        return [(left > i * WARP, [next(found) for _ in kinds]) for i in range(items)]
+
+
+class RadixSort(RowParts):
     """Sorts rows by the digits of their keys, the lowest first; equal keys stay in their order.
 
     A row that fits a tile is sorted by one block, in shared memory. Of longer ones, for each digit, each
@@ -173,14 +249,14 @@ class RadixSort:
                     for item, rank in zip(found, ranks, strict=True):
                         _store(item, self._tiles, as_index(rank))
                     barrier()
-                    place = first_of_warp(self._thread, self._items)
+                    place = self._first()
                     values = [x for i in range(self._items) for x in _load(self._tiles, place + i * WARP)]
                     barrier()
                     return values
 
                 values = [x for _, item in items for x in item]
                 sorted_ = self._items_of(carry(self._passes, values, step))
-                place = first_of_warp(self._thread, self._items)
+                place = self._first()
                 for i, item in enumerate(sorted_):
                     with when(self._n > place + i * WARP):
                         self._write(row, place + i * WARP, item)
@@ -231,25 +307,10 @@ class RadixSort:
                         copy_with(each, new)
             steps.erase()
 
-    @contextmanager
-    def _part(self, kernel: Kernel) -> Iterator[None]:
-        """The part of a row that is the block's, for each of its rows, in a kernel that is launched."""
-        with kernel.body():
-            self._thread = thread_id()
-            with span(self._rows, block_id(1), grid_dim(1)) as row:
-                self._row = row
-                self._start = block_id() * self._chunk
-                self._stop = smaller(self._start + self._chunk, self._n)
-                yield
-        with kernel.host():
-            grid = [self._parts, smaller(self._rows, GRID_ROWS)]
-        kernel.limit(self._size.threads, self._size.blocks)
-        kernel.launch(grid, [self._size.threads])
-
     def _count(self, kernel: Kernel) -> None:
         """Counts of digits in each part."""
         found = kernel.shared([self._digits], self._word)
-        with self._part(kernel):
+        with self._part(kernel, self._size.threads, self._size.blocks):
             for digit in self._own():
                 found[digit] = literal(0, self._word)
             barrier()
@@ -267,11 +328,10 @@ class RadixSort:
         """Items of each part to where the prefix sums say."""
         self._shared(kernel)
         self._away = kernel.shared([self._digits], self._long)
-        with self._part(kernel):
+        with self._part(kernel, self._size.threads, self._size.blocks):
             for digit in self._own():
                 at = digit * self._parts + block_id()
-                before = self._counts[self._row, larger(at - 1, 0)]
-                self._away[digit] = build.select(at.equals(0), 0, before)
+                self._away[digit] = self._before(self._counts, at)
             with span(self._stop, self._start, self._tile) as start:
                 self._move_tile(start)
 
@@ -339,8 +399,7 @@ class RadixSort:
             return given() if first else either(self._is_first, types * len(places), given, kept)
 
         nothing = [literal(-1, kind) for kind in types]
-        place = start + first_of_warp(self._thread, self._items)
-        return items_of_warp(place, self._items, self._stop, read, nothing)
+        return self._items_from(start, read, nothing)
 
     def _digit(self, key: ir.Value) -> ir.Value:
         """The digit of a key at hand, as a word."""
@@ -349,41 +408,6 @@ class RadixSort:
 
     def _keep(self, row: ir.Value, place: ir.Value, item: Item) -> None:
         _store(item, self._memory, self._to, row, place)
-
-
-def first_of_warp(thread: ir.Value, items: int) -> ir.Value:
-    """The place of the first of a thread's items in a tile: a warp has neighbours, item after item."""
-    return thread // WARP * (WARP * items) + thread % WARP
-
-
-def items_of_warp(
-    place: ir.Value,
-    items: int,
-    stop: ir.Value,
-    read: Callable[[list[ir.Value]], list[ir.Value]],
-    nothing: list[ir.Value],
-) -> list[tuple[ir.Value, Item]]:
-    """Items of a thread from a place on, each beside those of the other lanes; and whether they exist.
-
-    `read` gives the parts of items at some places, one after the other; `nothing` is an item that stands for
-    those beyond the end.
-    """
-    # All comparisons are with literals: what is the same for all tiles would take registers.
-    left, kinds = stop - place, [part.type for part in nothing]
-
-    def all_() -> list[ir.Value]:
-        return read([place + i * WARP for i in range(items)])
-
-    def some() -> list[ir.Value]:
-        found = []
-        for i in range(items):
-            found += either(left > i * WARP, kinds, partial(read, [place + i * WARP]), lambda: nothing)
-        return found
-
-    # The last lane of the warp has as much less left as it is behind.
-    full = left > (items * WARP - 1) - thread_id() % WARP
-    found = iter(either(full, kinds * items, all_, some))
-    return [(left > i * WARP, [next(found) for _ in kinds]) for i in range(items)]
 
 
 _THREADS = 512
@@ -523,5 +547,145 @@ class GpuSort(Pass):
             if call.dtypes[0].kind == "c":
                 continue
             SortKernels(call, self.tile, sizes)
+            call.erase()
+            self.count("calls")
+
+
+# -- elements where a mask is true ---------------------------------------------------------------------------
+
+# Threads of a block, blocks of the grid, about, and counts that one adds up.
+_SELECTS, _PARTS, _EACH = 256, 8 * H200.processors, 2048
+
+
+class SelectKernels(RowParts):
+    """The kernels of a call: how many elements of each part are chosen, and where these go.
+
+    Args:
+        call: `compress`, `flatnonzero` or `count_true`, which is to be erased afterwards.
+    """
+
+    _items = 16
+
+    def __init__(self, call: LibraryCall) -> None:
+        *given, self._mask, self._result = map(exact, call.buffers)
+        self._source = given[0] if given else None
+        # Numbers of two parts are read where they are written.
+        self._is_late = call.dtypes[0].kind == "c"
+        self._word, self._long = (ir.IntegerType.get_signless(width) for width in (32, 64))
+        self._tile = tile = _SELECTS * self._items
+        with ir.InsertionPoint(call.op), call.op.location:
+            self._n = build.dims(self._mask)[-1]
+            self._sizes = build.dims(self._result)
+            counts = call.kernel.name == "count_true"
+            self._count = self._n if counts else self._sizes.pop()
+            self._rows = product(self._sizes)
+            tiles = larger(parts_of(self._n, tile), 1)
+            parts = smaller(tiles, parts_of(build.const_index(_PARTS), larger(self._rows, 1)))
+            self._chunk = parts_of(tiles, parts) * tile
+            self._parts = parts_of(self._n, self._chunk)
+            self._ends = allocate([self._rows, self._parts], self._long)
+        self._note(Kernel(call.op, "chosen"))
+        prefix_sums(call.op, self._ends, _EACH)
+        if counts:
+            self._total(Kernel(call.op, "count"))
+        else:
+            self._choose(Kernel(call.op, "select"))
+
+    @contextmanager
+    def _each(self, kernel: Kernel) -> Iterator[None]:
+        """The block's part of each of its rows."""
+        self._prefix = BlockPrefix(kernel, Running("add", np.dtype("int32")))
+        with self._part(kernel, _SELECTS, 3):
+            self._indices = split(self._row, self._sizes)
+            yield
+
+    def _found(self, start: ir.Value, arrays: list[ir.Value]) -> list[list[ir.Value]]:
+        """The thread's elements of a tile: of each array, the first of which is the mask."""
+        nothing = [literal(0, ir.MemRefType(array.type).element_type) for array in arrays]
+
+        def read(places: list[ir.Value]) -> list[ir.Value]:
+            return [self._at(array, place) for place in places for array in arrays]
+
+        found = self._items_from(start, read, nothing)
+        return [[flag.differs(0), *parts] for _, (flag, *parts) in found]
+
+    def _at(self, array: ir.Value, place: ir.Value) -> ir.Value:
+        """An element of the row; arrays with one row serve all."""
+        shape = list(ir.MemRefType(array.type).shape)[:-1]
+        row = [build.const_index(0) if size == 1 else x for size, x in zip(shape, self._indices, strict=True)]
+        return array[*row, place]
+
+    def _note(self, kernel: Kernel) -> None:
+        with self._each(kernel):
+
+            def tile(start: ir.Value, counts: list[ir.Value]) -> list[ir.Value]:
+                (count,) = counts
+                for (flag,) in self._found(start, [self._mask]):
+                    count = count + converted(flag, self._word)
+                return [count]
+
+            none = [literal(0, self._word)]
+            counts = carry(self._stop, none, tile, start=self._start, step=self._tile)
+            (total,) = self._prefix.before(counts)[1]
+            with on_first_thread():
+                self._ends[self._row, block_id()] = converted(total, self._long)
+
+    def _total(self, kernel: Kernel) -> None:
+        """Final values of the last part of each row."""
+        with kernel.each(self._rows, _SELECTS, GRID_ROWS) as row:
+            (total,) = either(
+                self._parts > 0,
+                [self._long],
+                lambda: [self._ends[row, self._parts - 1]],
+                lambda: [literal(0, self._long)],
+            )
+            self._result[split(row, self._sizes)] = total
+
+    def _choose(self, kernel: Kernel) -> None:
+        with self._each(kernel):
+            first = as_index(self._before(self._ends, block_id()))
+            carry(self._stop, [first], self._tile_to, start=self._start, step=self._tile)
+
+    def _tile_to(self, start: ir.Value, firsts: list[ir.Value]) -> list[ir.Value]:
+        """Writes what is chosen of a tile, from a place on; gives the place after it."""
+        # All are read before the first one is written, as one read would wait for the other.
+        arrays = [self._mask] if self._source is None or self._is_late else [self._mask, self._source]
+        items, lower = self._found(start, arrays), lanes_before()
+        count, inside = literal(0, self._word), []
+        for flag, *_ in items:
+            lanes = lanes_where(flag)
+            inside.append(count + bits_set(lanes & lower))
+            count = count + bits_set(lanes)
+        # The last lane has the warp's: all lanes get the sum of the warps before.
+        is_last = (self._thread % WARP).equals(WARP - 1)
+        (others,), (total,) = self._prefix.before([build.select(is_last, count, 0)])
+        place = start + self._first()
+        (first,) = firsts
+        for i, ((flag, *value), at) in enumerate(zip(items, inside, strict=True)):
+            to = first + as_index(others + at)
+            with when(flag & (to < self._count)):
+                here = place + i * WARP
+                if self._source is None:
+                    value = [converted(here, self._long)]
+                elif self._is_late:
+                    value = [self._at(self._source, here)]
+                self._result[*self._indices, to] = value[0]
+        return [first + as_index(total)]
+
+
+@record()
+class GpuSelect(Pass):
+    """Makes kernels of calls that give the elements where a mask is true, their positions, or their number.
+
+    Each block counts those of its part of a row, prefix sums of the counts say where the first one of each
+    part goes, and each block reads its part again and writes: the lanes of a warp side by side, by the bits
+    of a ballot. How many there are in all is known before: the host has asked for it.
+    """
+
+    stage = "buffer"
+
+    def run(self, module: ir.Module) -> None:
+        for call in calls_of(module, ("compress", "flatnonzero", "count_true")):
+            SelectKernels(call)
             call.erase()
             self.count("calls")

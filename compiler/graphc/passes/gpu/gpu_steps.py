@@ -3,24 +3,24 @@
 
 Values in such a loop become arithmetic on the number of the step (`StepValues`), which kernels do themselves
 (`rewrite`); what need not be in a step is hoisted; loops that end when the device says so run blocks of steps
-(`replace_until`).
+(`as_blocks_of_steps`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from functools import partial
 
 from graphc.ir import build
 from graphc.ir.lifetimes import VIEWS
 from graphc.ir.value import as_index, converted, larger, literal, parts_of, smaller
-from graphc.ir.walk import copy_with, definition, named_attributes, symbol_of, walk
+from graphc.ir.walk import copy_with, definition, is_used, named_attributes, symbol_of, walk
 from graphc.lowering.carried import carry_while, loop, when
 from graphc.passes import Pass
 from graphc.passes.buffer.kernel_pointers import view_operands
-from graphc.passes.gpu._host import HostLoop, replace_loops
+from graphc.passes.gpu._host import SIZES, HostLoop, replace_loops, unmark
 from graphc.passes.gpu._kernel import MODULE, Kernel, allocate, kernels_of
-from graphc.passes.gpu._product import unmark
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
@@ -68,8 +68,7 @@ class StepValues(HostLoop):
             varying = [k for k, operand in enumerate(inner.operands) if self.varies(operand)]
             if not varying or is_pure(inner) or inner == end:
                 continue
-            # Sizes of grids and blocks are the first operands.
-            if inner.name != "gpu.launch_func" or varying[0] < 6:
+            if inner.name != "gpu.launch_func" or varying[0] < SIZES:
                 return False
         return all(self._is_computable(k) for k in range(len(self.carried)))
 
@@ -177,10 +176,6 @@ def leaves(values: StepValues, arguments: Sequence[ir.Value]) -> Mapping[ir.Valu
     return found
 
 
-# Grids and blocks have three sizes each.
-_SIZES = 6
-
-
 def are_own(module: ir.Module, values: StepValues, times: int = 1) -> bool:
     """True if nothing else launches the kernels of a loop, which is there as often as `times` says."""
     inside = {_name_of(op) for op in values.launches}
@@ -231,7 +226,7 @@ def rewrite(
     where the number in `active` is 0, it does nothing.
     """
     given = list(launch.operands)
-    sizes, old = given[:_SIZES], given[_SIZES:]
+    sizes, old = given[:SIZES], given[SIZES:]
     kept = [value for value in old if not values.varies(value)]
     more = [array] if active is None else [array, active]
     added = [*leaves(values, [value for value in old if values.varies(value)]), *more]
@@ -334,11 +329,6 @@ def _is_not_zero(value: ir.Value) -> bool:
     return bool(number)
 
 
-def _is_used(op: ir.Operation) -> bool:
-    """True if anything uses a result."""
-    return any(next(iter(result.uses), None) is not None for result in op.results)
-
-
 def without_states(values: StepValues) -> None:
     """The same loop, with nothing carried."""
     op = values.op
@@ -354,7 +344,7 @@ def without_states(values: StepValues) -> None:
     for inner in body:
         block.append(inner)
     for inner in reversed(body):
-        if is_pure(inner) and not _is_used(inner):
+        if is_pure(inner) and not any(map(is_used, inner.results)):
             inner.erase()
     with ir.InsertionPoint(block):
         build.create("scf.yield", [], [])
@@ -383,11 +373,11 @@ class _Until:
     work: tuple[ir.Operation, ...]
 
 
-def replace_until(module: ir.Module, op: ir.Operation) -> bool:
-    """Replaces an `scf.while` by a loop of loops of launches; returns whether that is possible."""
+def as_blocks_of_steps(module: ir.Module, op: ir.Operation) -> Callable[[], None] | None:
+    """The replacement of an `scf.while` by a loop of loops of launches; None if that is not possible."""
     until = _as_until(op)
     if until is None:
-        return False
+        return None
     before = set(_siblings(op))
     new: dict[ir.Value, ir.Value] = {}
     copy = _copied(until, new)
@@ -397,11 +387,10 @@ def replace_until(module: ir.Module, op: ir.Operation) -> bool:
     if not is_possible or not are_own(module, values, times=2):
         copy.erase()
         for moved in reversed([x for x in _siblings(op) if x not in before]):
-            if not _is_used(moved):
+            if not any(map(is_used, moved.results)):
                 moved.erase()
-        return False
-    _lower_until(module, until, values, new)
-    return True
+        return None
+    return partial(_lower_until, module, until, values, new)
 
 
 def _siblings(op: ir.Operation) -> list[ir.Operation]:
@@ -519,7 +508,7 @@ def _lower_until(module: ir.Module, until: _Until, values: StepValues, new: dict
         for k, result in enumerate(op.results):
             if k == until.index:
                 result.replace_all_uses_with(values.copy(values.index, done, lambda x: x, {}))
-            elif next(iter(result.uses), None) is not None:
+            elif is_used(result):
                 result.replace_all_uses_with(values.carried_at(places[k], done, lambda x: x))
     op.erase()
 
@@ -570,17 +559,16 @@ class GpuSteps(Pass):
     stage = "buffer"
 
     def run(self, module: ir.Module) -> None:
-        def replace(op: ir.Operation) -> bool:
+        def found(op: ir.Operation) -> Callable[[], None] | None:
             separate(module, op)
             if op.name == "scf.while":
-                return replace_until(module, op)
+                return as_blocks_of_steps(module, op)
             values = prepared(op)
-            if not values.are_computable() or not are_own(module, values):
-                return False
-            _lower(module, values)
-            return True
+            is_possible = values.are_computable() and are_own(module, values)
+            return partial(_lower, module, values) if is_possible else None
 
-        self.count("loops", replace_loops(module, replace, ("scf.for", "scf.while")))
+        count = replace_loops(module, found, lambda lower: lower(), ("scf.for", "scf.while"))
+        self.count("loops", count)
 
 
 def _lower(module: ir.Module, values: StepValues) -> None:
@@ -594,7 +582,7 @@ def _lower(module: ir.Module, values: StepValues) -> None:
         following.launch([], [])
         for launch in varying:
             rewrite(module, launch, values, counter)
-    used = [k for k, result in enumerate(op.results) if next(iter(result.uses), None) is not None]
+    used = [k for k, result in enumerate(op.results) if is_used(result)]
     with ir.InsertionPoint(op), op.location:
         for k in used:
             op.results[k].replace_all_uses_with(values.carried_at(k, values.count(), lambda x: x))

@@ -420,8 +420,6 @@ class _Sweep:
         self, parts: Parts, buffers: Sequence[ir.Value], place: ir.Value | int, stride: ir.Value | int
     ) -> list[ir.Value]:
         def body(line: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
-            found = [buffer[line * stride + place] for buffer in buffers]
-            pairs = zip(parts.combiners.values(), carried, found, strict=True)
-            return [how.combine(own, other) for how, own, other in pairs]
+            return parts.merge(carried, [buffer[line * stride + place] for buffer in buffers])
 
         return carry(self._height, parts.neutral(), body)

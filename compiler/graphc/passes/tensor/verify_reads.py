@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from graphc.ir.build import predicate_of
 from graphc.ir.diagnostics import fail
-from graphc.ir.walk import blocks_of, functions, is_inside, walk
+from graphc.ir.walk import blocks_of, functions, is_inside, is_used, walk
 from graphc.passes import Pass
 from graphc.passes.tensor._regions import (
     LOOPS,
@@ -364,7 +364,7 @@ def _is_unread(op: ir.Operation, number: int) -> bool:
         return number == 1
     if op.name != "linalg.generic" or number < len(op.operands) - len(_outputs_of(op)):
         return False
-    return next(iter(op.regions[0].blocks[0].arguments[number].uses), None) is None
+    return not is_used(op.regions[0].blocks[0].arguments[number])
 
 
 def _may_write_what_it_reads(op: ir.Operation, number: int) -> bool:
