@@ -116,6 +116,11 @@ class HostLoop:
         self.yields: list[ir.Value] = list(end.operands)
 
     @property
+    def starts(self) -> dict[ir.Value, ir.Value]:
+        """The initial values of those that are carried."""
+        return dict(zip(self.carried, self.initial, strict=True))
+
+    @property
     def carries_arrays(self) -> bool:
         """True if nothing else is carried."""
         return all(isinstance(value.type, ir.MemRefType) for value in self.carried)

@@ -17,6 +17,7 @@ from graphc.ir.walk import copy_with, definition, inputs_of, seen_through, slice
 from graphc.lowering.carried import carry
 from graphc.lowering.memory.layouts import collapse, is_contiguous, is_row_major
 from graphc.lowering.pointers import address
+from graphc.passes.buffer.kernel_pointers import kept_axes, view_operands
 from graphc.passes.gpu._host import is_address
 from graphc.passes.gpu._notation import read_vector, write_vector
 from graphc_dialects._mlir import ir
@@ -30,11 +31,18 @@ _OF_SIZES = ("memref.alloc", "memref.dim")
 SizeKey: TypeAlias = "int | ir.Value | tuple[ir.Value, int]"
 
 
-def size_key(buffer: ir.Value, axis: int) -> SizeKey:
-    """Key of the size of a buffer along an axis."""
+def size_key(buffer: ir.Value, axis: int, initial: Mapping[ir.Value, ir.Value] | None = None) -> SizeKey:
+    """Key of the size of a buffer along an axis; what a loop carries has the sizes of what is `initial`."""
     size = ir.MemRefType(buffer.type).shape[axis]
     if size >= 0:
         return size
+    if initial is not None and buffer in initial:
+        return size_key(initial[buffer], axis, initial)
+    if (view := definition(buffer, "memref.cast")) is not None:
+        return size_key(view.operands[0], axis, initial)
+    if (view := definition(buffer, "memref.subview", "memref.reinterpret_cast")) is not None:
+        kept = kept_axes(view) if view.name == "memref.subview" else range(axis + 1)
+        return (buffer, axis) if kept is None else view_operands(view, "static_sizes")[kept[axis]]
     if (alloc := definition(buffer, "memref.alloc")) is None:
         return buffer, axis
     dynamic = [other for other, known in enumerate(ir.MemRefType(buffer.type).shape) if known < 0]
@@ -45,7 +53,7 @@ def size_key(buffer: ir.Value, axis: int) -> SizeKey:
     # MLIR lets an axis be asked for that there is not, as long as nothing runs.
     if where is None or not 0 <= where < ir.MemRefType(source.type).rank:
         return value
-    return size_key(source, where)
+    return size_key(source, where, initial)
 
 
 @record()
@@ -268,6 +276,13 @@ class Effects(NamedTuple):
         """True if neither writes what the other one touches."""
         touched, others = self.read | self.written, other.read | other.written
         return not (self.written & others or other.written & touched)
+
+
+def is_read_elsewhere(buffer: ir.Value, inside: list[ir.Operation]) -> bool:
+    """True if anything but some nests uses an array's memory."""
+    if definition(buffer, "memref.alloc") is None:
+        return True
+    return any(use.owner.operation not in inside and use.owner.name != "memref.dim" for use in buffer.uses)
 
 
 def exact(array: ir.Value) -> ir.Value:

@@ -18,10 +18,10 @@ from graphc.lowering.carried import carry, either, span, when
 from graphc.lowering.partial_reductions import constant
 from graphc.lowering.partial_reductions import nest as make_nest
 from graphc.passes import Pass
-from graphc.passes.buffer.kernel_pointers import kept_axes, view_operands
+from graphc.passes.buffer.kernel_pointers import kept_axes
 from graphc.passes.gpu._host import HostLoop, replace_loops
 from graphc.passes.gpu._kernel import H200, Kernel, allocate, blocks_for
-from graphc.passes.gpu._nest import WIDTH, Nest, Operand, load, store, whole
+from graphc.passes.gpu._nest import WIDTH, Nest, Operand, is_read_elsewhere, load, size_key, store, whole
 from graphc.passes.gpu._notation import (
     WARP,
     barrier,
@@ -427,31 +427,12 @@ def _before(loop: BatchLoop, value: ir.Value) -> Code | None:
 
 def size_before(loop: BatchLoop, buffer: ir.Value, axis: int) -> Code | None:
     """Code that computes a size of a buffer before the loop; None if that cannot be."""
-    found = _size(loop, buffer, axis)
+    found = size_key(buffer, axis, loop.starts)
     if isinstance(found, int):
         return partial(build.const_index, found)
     if isinstance(found, tuple):
-        return partial(build.dim, *found)
-    return None if found is None else _before(loop, found)
-
-
-def _size(loop: BatchLoop, buffer: ir.Value, axis: int) -> int | ir.Value | tuple[ir.Value, int] | None:
-    """A number, an index, or an axis of a buffer from outside of the loop."""
-    known = ir.MemRefType(buffer.type).shape[axis]
-    if known >= 0:
-        return int(known)
-    if buffer in loop.given:
-        return _size(loop, loop.given[buffer][0], axis)
-    if not is_inside(buffer, loop.op):
-        return buffer, axis
-    owner = buffer.owner.operation
-    if owner.name == "memref.cast":
-        return _size(loop, owner.operands[0], axis)
-    if owner.name == "memref.alloc":
-        shape = list(ir.MemRefType(buffer.type).shape)
-        return owner.operands[sum(size < 0 for size in shape[:axis])]
-    kept = kept_axes(owner) if owner.name == "memref.subview" else None
-    return None if kept is None else view_operands(owner, "static_sizes")[kept[axis]]
+        return None if is_inside(found[0], loop.op) else partial(build.dim, *found)
+    return _before(loop, found)
 
 
 def _made(code: Code | None) -> ir.Value:
@@ -651,10 +632,8 @@ class BatchKernel:
 
     def _is_temporary(self, segment: Segment, buffer: ir.Value) -> bool:
         """True if only the nests of a segment use an array, which lives for one iteration."""
-        if buffer not in self._hoisted:
-            return False
-        inside = {nest.op for nest in segment.all}
-        return all(use.owner.operation in inside or use.owner.name == "memref.dim" for use in buffer.uses)
+        inside = [nest.op for nest in segment.all]
+        return buffer in self._hoisted and not is_read_elsewhere(buffer, inside)
 
 
 def _copy(source: ir.Value, target: ir.Value, axes: Sequence[int] | None = None) -> None:

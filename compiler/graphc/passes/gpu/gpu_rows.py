@@ -13,12 +13,12 @@ from typing import TypeAlias
 from graphc.ir import build
 from graphc.ir.lifetimes import root_of
 from graphc.ir.value import all_of, literal
-from graphc.ir.walk import definition, functions
+from graphc.ir.walk import functions
 from graphc.lowering.calls import product
 from graphc.passes import Pass
 from graphc.passes.gpu._host import host_blocks
 from graphc.passes.gpu._kernel import H200, Kernel
-from graphc.passes.gpu._nest import Effects, Nest, SizeKey, size_key
+from graphc.passes.gpu._nest import Effects, Nest, SizeKey, is_read_elsewhere, size_key
 from graphc.passes.gpu._rows import RowKernel, RowNest, as_rows, longest_of, write_rows
 from graphc.passes.gpu.gpu_elementwise import NESTS, as_generic
 from graphc.passes.gpu.gpu_parts import in_parts, reduce_in_parts
@@ -337,10 +337,3 @@ def _may_be_passed(op: ir.Operation, run: _Run) -> bool:
 
 
 _ENDS = ("memref.load", "memref.copy", "memref.dealloc")
-
-
-def is_read_elsewhere(buffer: ir.Value, inside: list[ir.Operation]) -> bool:
-    """True if anything but some nests uses an array's memory."""
-    if definition(buffer, "memref.alloc") is None:
-        return True
-    return any(use.owner.operation not in inside and use.owner.name != "memref.dim" for use in buffer.uses)

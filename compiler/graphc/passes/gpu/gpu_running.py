@@ -19,6 +19,7 @@ from graphc.lowering.calls import product
 from graphc.lowering.carried import carry, span, when
 from graphc.lowering.scalar_builder import Scalar, ScalarBuilder
 from graphc.lowering.scans.recurrences import LINEAR, RECURRENCE
+from graphc.ops.reduce import extreme_of_nothing
 from graphc.passes import Pass
 from graphc.passes.gpu import _notation
 from graphc.passes.gpu._host import LibraryCall, calls_of
@@ -78,12 +79,7 @@ class Running:
         if self._linear:
             numbers = 1, zero
         elif self._kind in ("max", "min"):
-            least = self._kind == "max"
-            if self.dtype.kind == "f":
-                numbers = [float("-inf" if least else "inf")]
-            else:
-                limits = np.iinfo(self.dtype)
-                numbers = [int(limits.min if least else limits.max)]
+            numbers = [extreme_of_nothing(self._kind, self.dtype)]
         else:
             ones = int(np.invert(np.zeros((), self.dtype))) if self._kind == "and" else 1
             numbers = [zero if self._kind in ("add", "or") else ones]

@@ -18,9 +18,9 @@ from graphc.ir.value import as_index, converted, larger, literal, parts_of, smal
 from graphc.ir.walk import copy_with, definition, is_used, named_attributes, symbol_of, walk
 from graphc.lowering.carried import carry_while, loop, when
 from graphc.passes import Pass
-from graphc.passes.buffer.kernel_pointers import view_operands
 from graphc.passes.gpu._host import SIZES, HostLoop, replace_loops, unmark
 from graphc.passes.gpu._kernel import MODULE, Kernel, allocate, kernels_of
+from graphc.passes.gpu._nest import size_key
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
@@ -95,21 +95,10 @@ class StepValues(HostLoop):
             if inner.name == "memref.dim" and self.varies(inner.operands[0]):
                 axis = build.constant_value(inner.operands[1])
                 assert axis is not None, "axes are constants"
-                size = self._size(inner, inner.operands[0], axis)
-                if size is not None:
-                    inner.results[0].replace_all_uses_with(size)
-
-    def _size(self, where: ir.Operation, array: ir.Value, axis: int) -> ir.Value | None:
-        if array in self.carried:
-            with ir.InsertionPoint(self.op), self.op.location:
-                return build.dim(self.initial[self.carried.index(array)], axis)
-        owner = definition(array, "memref.cast", "memref.reinterpret_cast")
-        if owner is None:
-            return None
-        if owner.name == "memref.cast":
-            return self._size(where, owner.operands[0], axis)
-        with ir.InsertionPoint(where), where.location:
-            return as_index(view_operands(owner, "static_sizes")[axis])
+                found = size_key(inner.operands[0], axis, self.starts)
+                with ir.InsertionPoint(inner), inner.location:
+                    size = build.dim(*found) if isinstance(found, tuple) else as_index(found)
+                inner.results[0].replace_all_uses_with(size)
 
     def copy(
         self, value: ir.Value, number: ir.Value, known: Known, copies: dict[ir.Value, ir.Value]

@@ -14,13 +14,12 @@ from graphc.lowering.carried import carry, either, span, when
 from graphc.lowering.partial_reductions import nest as make_nest
 from graphc.passes import Pass
 from graphc.passes.gpu._kernel import H200, Kernel, allocate
-from graphc.passes.gpu._nest import Effects, Nest, are_aligned, lanes_of, wide_operands
+from graphc.passes.gpu._nest import Effects, Nest, are_aligned, is_read_elsewhere, lanes_of, wide_operands
 from graphc.passes.gpu._notation import barrier, block_id, grid_dim, loads_first, on_first_thread, thread_id
 from graphc.passes.gpu._reduce import BlockReduction, Held, Share
 from graphc.passes.gpu._rows import Row, RowNest, as_rows, read_in_memory, shape_of_blocks
 from graphc.passes.gpu.gpu_elementwise import as_generic
 from graphc.passes.gpu.gpu_parts import Parts, in_parts, is_columns
-from graphc.passes.gpu.gpu_rows import is_read_elsewhere
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
