@@ -83,13 +83,10 @@ class _Run:
         # Rows of many elements are left to kernels that have several blocks for one.
         self._few = few or not rows
         self.nests: list[RowNest] = []
-        self._written: set[ir.Value] = set()
-        self._touched: set[ir.Value] = set()
         # As nests of a run that is lowered are gone.
         self.effects = Effects()
-        # What is read of memory, and arrays with elements for columns that are written.
+        # What is read of memory.
         self._read: set[ir.Value] = set()
-        self._arrays: set[ir.Value] = set()
         # What the numbers of rows are known to be equal to.
         self._keys: Keys = set()
         # Fills of arrays whose number of rows is not known to be that of the run.
@@ -119,10 +116,6 @@ class _Run:
             self._learn(keys)
         self.nests.append(row)
         self._read.update(self._reads(row))
-        self._written.update(operand.buffer for operand in row.nest.outputs)
-        self._arrays.update(o.buffer for o in row.nest.outputs if not row.is_row(o))
-        self._touched.update(operand.buffer for operand in row.nest.operands)
-        self._touched.update(row.nest.gathered)
         self.effects |= Effects.of_nest(row.nest)
         return True
 
@@ -137,7 +130,7 @@ class _Run:
         element.
         """
         outputs = {operand.buffer for operand in row.nest.outputs}
-        written, all_nests = self._written | outputs, [*self.nests, row]
+        written, all_nests = outputs.union(self._outputs), [*self.nests, row]
         if any(o.buffer in written and not row.is_own(o) for o in row.nest.operands):
             return False
         if any(o.buffer in outputs and not r.is_own(o) for r in self.nests for o in r.nest.operands):
@@ -146,7 +139,8 @@ class _Run:
         if any(root_of(buffer) in roots for r in all_nests for buffer in r.nest.gathered):
             return False
         names: dict[ir.Value, ir.Value] = {}
-        for buffer in [*self._touched, *(operand.buffer for operand in row.nest.operands)]:
+        named = [buffer for r in self.nests for buffer in r.nest.gathered]
+        for buffer in [*named, *(operand.buffer for r in all_nests for operand in r.nest.operands)]:
             same = names.setdefault(root_of(buffer), buffer)
             if same != buffer and {same, buffer} & written:
                 return False
@@ -160,7 +154,7 @@ class _Run:
         nest = row.nest
         starts = [nest.outputs[place] for place in row.combiners]
         read = [o for o in nest.needed(nest.yields) if not any(o is start for start in starts)]
-        return {operand.buffer for operand in read} - self._written
+        return {operand.buffer for operand in read}.difference(self._outputs)
 
     def _keeps_order(self, row: RowNest) -> bool:
         """True if what is written at the end of the row may be: nothing may want to read what was there.
@@ -168,9 +162,9 @@ class _Run:
         Elements are read and written by one thread in one loop, if just one array is written.
         """
         read = self._read | self._reads(row)
-        outputs = {o.buffer for o in row.nest.outputs}
-        arrays = self._arrays | {o.buffer for o in row.nest.outputs if not row.is_row(o)}
-        if read & ((self._written | outputs) - arrays):
+        written = [(r, operand) for r in [*self.nests, row] for operand in r.nest.outputs]
+        arrays = {operand.buffer for r, operand in written if not r.is_row(operand)}
+        if read & ({operand.buffer for _, operand in written} - arrays):
             return False
         return not read & arrays or len(arrays) == 1
 
