@@ -184,13 +184,13 @@ bridge-newest: $(BRIDGE_PYMC6)/.bridge
 bench: $(VENV)/.demo $(PEERS)/.peers
 	$(BIN)/python tests/bench/run.py --peers-python $(PEERS)/bin/python $(BENCH_ARGS)
 
-# PyMC's models on graphc, numba and JAX: docs/benchmarks_pymc.md. Takes an hour.
-bench-pymc: $(BRIDGE)/.bridge
-	$(BRIDGE)/bin/python tests/bench/pymc_models.py --jobs $(JOBS) $(BENCH_ARGS)
+# PyMC's models on graphc, numba and JAX, in the newest versions: docs/benchmarks_pymc.md. Takes an hour.
+bench-pymc: $(BRIDGE_PYMC6)/.bridge
+	$(BRIDGE_PYMC6)/bin/python tests/bench/pymc_models.py --jobs $(JOBS) $(BENCH_ARGS)
 
 # From model to posterior, with pm.sample and nutpie: docs/benchmarks_sampling.md. Takes half an hour.
-bench-sampling: $(BRIDGE)/.bridge
-	$(BRIDGE)/bin/python tests/bench/pymc_sampling.py
+bench-sampling: $(BRIDGE_PYMC6)/.bridge
+	$(BRIDGE_PYMC6)/bin/python tests/bench/pymc_sampling.py
 
 # What takes hours: fuzzing by time, conformance, leaks, benchmarks; docs/long-runs.md gets the figures.
 # LONG_ARGS="--steps fuzz,leaks" runs some of it.
