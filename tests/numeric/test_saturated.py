@@ -35,6 +35,9 @@ SATURATED = {
     "arctan": (lambda x: pt.arctan(pt.exp(x)), lambda x: mp.pi / 2 - mp.atan(mp.exp(-x))),
     "exp": (lambda x: pt.exp(-pt.exp(x)), limited(lambda x: mp.exp(-mp.exp(x)), 6, 0)),
     "expm1": (lambda x: pt.expm1(-pt.exp(x)), limited(lambda x: mp.expm1(-mp.exp(x)), 6, -1)),
+    "softsign": (lambda x: pt.exp(x) / (1 + abs(pt.exp(x))), lambda x: 1 / (1 + mp.exp(-x))),
+    "softsign of a product": (
+        lambda x: 3 * pt.exp(2 * x) / (1 + abs(pt.exp(2 * x))), lambda x: 3 / (1 + mp.exp(-2 * x))),
     "softplus": (lambda x: pt.softplus(-pt.exp(x)), limited(lambda x: mp.log1p(mp.exp(-mp.exp(x))), 6, 0)),
     "density": (lambda x: pt.exp(x - pt.exp(x)), limited(lambda x: mp.exp(x - mp.exp(x)), 6, 0)),
     "reciprocal": (lambda x: 1 / (2 + pt.exp(x)), lambda x: 1 / (2 + mp.exp(x))),
@@ -103,6 +106,22 @@ def test_limits_of_what_overflows(dtype, mode):
 def test_lengths(mode):
     assert not failures(LENGTHS, LARGE, "float64", mode, (1e200, 1e200, 10))
     assert not failures(LENGTHS, SINGLE, "float32", mode, (1e30, 1e30, 10))
+
+
+@pytest.mark.parametrize("mode", ["fast_run", "fast_compile"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_slopes_of_logarithms_of_squares(dtype, mode):
+    """They are 2 / x far out, also where x**2 overflows, and 2 k x near 0."""
+    x = pt.vector("x", dtype=dtype)
+    most = {"float64": 300, "float32": 37}[dtype]
+    far = np.array([sign * 10.0 ** (most * k / 8) for k in range(2, 9) for sign in (1, -1)], dtype)
+    for build, scale in ((pt.sqr, 1), (lambda x: x * x, 1), (lambda x: 3 * x**2 / 7, 3 / 7)):
+        slope = graphc.grad(pt.log1p(build(x)).sum(), x)
+        f = graphc.function([x], slope, mode=mode)
+        np.testing.assert_allclose(f(far), 2 / far, 1e-6 if dtype == "float32" else 1e-14)
+        near = (far / far[-2]).astype(dtype) ** 2
+        wide = near.astype(np.longdouble)
+        np.testing.assert_allclose(f(near), 2 * scale * wide / (1 + scale * wide**2), 1e-6)
 
 
 def test_of_scalars_and_matrices():

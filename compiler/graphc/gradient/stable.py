@@ -232,7 +232,8 @@ def _logarithm(graph: _Graph, node: Apply) -> Stable | None:
     rule = {"log1p": rules.log1p, "log1mexp": rules.log1mexp}.get(name or "", rules.log)
     form = rule(node.inputs[0])
     if form is None:
-        return None
+        square = rules.log1p_of_square(node.inputs[0]) if name == "log1p" else None
+        return square and _stable(*square[:3])
     base = {"log2": 2, "log10": 10}.get(name or "")
     return _stable(form.log if base is None else form.log / math.log(base), form.roots, form.between)
 

@@ -142,6 +142,9 @@ class Expressions(Generic[V]):
         if v == w:
             return True
         (name, operands), (other, parts) = self.algebra.made_by(v), self.algebra.made_by(w)
+        if "abs" in (name, other) and name != other and depth:
+            inside, whole = (operands[0], w) if name == "abs" else (parts[0], v)
+            return self._never_negative(inside) and self._are_same(inside, whole, depth - 1)
         if not name:
             number = self.algebra.number(v)
             return number is not None and self.is_number(v, number) and self.is_number(w, number)

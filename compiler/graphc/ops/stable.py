@@ -556,12 +556,13 @@ class Stable(Logarithms[V]):
         length = reduce(lambda x, y: self._made("hypot", x, y), sides)
         return Product(length, tuple(sides), (operands[0], *(term for term, _ in terms)))
 
-    def log1p_of_square(self, v: V) -> V | None:
+    def log1p_of_square(self, v: V) -> Product[V] | None:
         """2 * log1p(abs(x)), for log1p(x**2), where 1 / x is less than the rounding of a logarithm."""
         factors, _, positive = self._factors(v)
         roots = [x for x in (self._root(w) for w, power in factors if power > 0) if x is not None]
         numbers = [(self.algebra.number(w), power) for w, power in factors if self._root(w) is None]
-        if len(roots) != 1 or len(numbers) != len(factors) - 1 or not positive:
+        narrow = self.algebra.largest_exponent(v) < 20
+        if len(roots) != 1 or len(numbers) != len(factors) - 1 or not positive or narrow:
             return None
         scale = 1.0
         for number, power in numbers:
@@ -574,7 +575,7 @@ class Stable(Logarithms[V]):
         inside = self._made("lt", size, self.algebra.scalar(most, size))
         one, two = (self.algebra.scalar(number, size) for number in (1, 2))
         log = self._made("log1p", self._made("switch", inside, v, size))
-        return self._made("mul", self._made("switch", inside, one, two), log)
+        return Product(self._made("mul", self._made("switch", inside, one, two), log), (v, roots[0]), ())
 
     def _times_logarithm(self, x: V, form: Form[V]) -> Product[V]:
         """0 where x is, unless the logarithm is no number. The slope by x is the logarithm there, too."""

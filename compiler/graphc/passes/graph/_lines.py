@@ -40,6 +40,7 @@ ALGEBRA = (
     Line("log of exp", op.log(op.reciprocal(x)), -op.log(x)),
     Line("square and root", op.sqrt(op.sqr(x)), op.abs(x)),
     Line("square and root", op.sqr(-x), op.sqr(x), _NUMBERS),
+    Line("abs of exp", op.abs(op.exp(x)), op.exp(x)),
     Line("abs of", op.abs(-x), op.abs(x), "if"),
     Line("sign of sign", op.sign(op.sign(x)), op.sign(x), _NUMBERS),
     Line("trivial unary", op.identity(x), x, _ALL),

@@ -45,7 +45,8 @@ from graphc.passes.graph._shares import (
 from graphc_dialects._mlir import ir
 
 # The forms are written with differences: `1 + (-1) * x` is one. `log(exp(x))` is x without a rounding.
-_FIRST = [line for line in ALGEBRA if line.name in ("mul one", "mul self", "add of neg", "log of exp")]
+_NAMES = ("mul one", "mul self", "add of neg", "log of exp", "abs of exp")
+_FIRST = [line for line in ALGEBRA if line.name in _NAMES]
 RULES: RuleTable = rules(_FIRST)
 for _name, _rules in rules(STABLE_FORMS, views=True).items():
     RULES.setdefault(_name, []).extend(_rules)
@@ -249,8 +250,8 @@ def logarithm(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     rule = {"graphc.log1p": rules.log1p, "graphc.log1mexp": rules.log1mexp}.get(op.name, rules.log)
     form = rule(v)
     if form is None:
-        half = str(v.type.element_type) == "f16"
-        return rules.log1p_of_square(v) if op.name == "graphc.log1p" and not half else None
+        square = rules.log1p_of_square(v) if op.name == "graphc.log1p" else None
+        return square and square.value
     base = {"graphc.log2": 2, "graphc.log10": 10}.get(op.name)
     return form.log if base is None else rules.times(form.log, 1 / math.log(base))
 

@@ -387,3 +387,17 @@ func.func @matrix_product(%a: tensor<?x4xf64>, %b: tensor<4x?xf64>) -> tensor<?x
   %3 = "graphc.log"(%2) : (tensor<?x?xf64>) -> tensor<?x?xf64>
   return %3 : tensor<?x?xf64>
 }
+
+// -----
+
+// An exponential is its absolute value: the share is found.
+// CHECK-LABEL: @abs_of_exp
+// CHECK-NEXT: "graphc.sigmoid"(%arg0)
+func.func @abs_of_exp(%x: tensor<?xf64>) -> tensor<?xf64> {
+  %0 = "graphc.exp"(%x) : (tensor<?xf64>) -> tensor<?xf64>
+  %1 = "graphc.abs"(%0) : (tensor<?xf64>) -> tensor<?xf64>
+  %one = arith.constant dense<1.0> : tensor<1xf64>
+  %2 = "graphc.add"(%one, %1) : (tensor<1xf64>, tensor<?xf64>) -> tensor<?xf64>
+  %3 = "graphc.true_div"(%0, %2) : (tensor<?xf64>, tensor<?xf64>) -> tensor<?xf64>
+  return %3 : tensor<?xf64>
+}
