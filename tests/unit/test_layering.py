@@ -311,4 +311,4 @@ def test_the_version_is_stated_nowhere():
 
 def test_raw_pointers_are_made_in_one_place():
     made = re.compile(r"create\(\s*\"(memref.extract_aligned_pointer_as_index|llvm.inttoptr)")
-    assert {p.name for p in sources() if made.search(p.read_text(encoding="utf-8"))} == {"pointers.py"}
+    assert {p.name for p in sources() if made.search(p.read_text(encoding="utf-8"))} == {"layouts.py"}

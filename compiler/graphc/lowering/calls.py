@@ -8,6 +8,7 @@ Nobody knows yet where a tensor is going to lie: pointers are asked for with `gr
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import TYPE_CHECKING
 
 from graphc.ir import build
@@ -50,10 +51,7 @@ def number(index: ir.Value) -> ir.Value:
 
 def product(sizes: Sequence[ir.Value]) -> ir.Value:
     """The number of elements, an index."""
-    count = build.const_index(1)
-    for size in sizes:
-        count = count * size
-    return count
+    return prod(sizes, start=build.const_index(1))
 
 
 def call(

@@ -6,7 +6,7 @@ bits: LLVM would not vectorise them otherwise.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from graphc.ir import build
@@ -31,8 +31,21 @@ def carry(
     nest, block = loop(stop, _apart(values), start=start, step=step)
     with ir.InsertionPoint(block):
         position, *parts = block.arguments
-        build.create("scf.yield", [], _apart(body(position, _together(parts, kinds))))
+        ir.Operation.create("scf.yield", [], _apart(body(position, _together(parts, kinds))))
     return _together(list(nest.results), kinds)
+
+
+def carry_over(
+    sizes: Sequence[ir.Value],
+    values: list[ir.Value],
+    body: Callable[[list[ir.Value], list[ir.Value]], list[ir.Value]],
+    indices: tuple[ir.Value, ...] = (),
+) -> list[ir.Value]:
+    """A nest of `scf.for`, one for each size, around a body of (indices, values); returns the values."""
+    if len(indices) == len(sizes):
+        return body([*indices], values)
+    size = sizes[len(indices)]
+    return carry(size, values, lambda index, inner: carry_over(sizes, inner, body, (*indices, index)))
 
 
 def carry_while(
@@ -47,7 +60,7 @@ def carry_while(
     with ir.InsertionPoint(before):
         build.create("scf.condition", [], [condition(list(before.arguments)), *before.arguments])
     with ir.InsertionPoint(after):
-        build.create("scf.yield", [], body(list(after.arguments)))
+        ir.Operation.create("scf.yield", [], body(list(after.arguments)))
     return list(made.results)
 
 
@@ -77,7 +90,7 @@ def either(
     made = ir.Operation.create("scf.if", results=list(kinds), operands=[condition], regions=2)
     for region, body in zip(made.regions, (then, otherwise), strict=True):
         with ir.InsertionPoint(ir.Block.create_at_start(region, [])):
-            build.create("scf.yield", [], list(body() or ()))
+            ir.Operation.create("scf.yield", [], list(body() or ()))
     return list(made.results)
 
 
@@ -135,7 +148,7 @@ def loop(
     bounds = [as_index(0 if start is None else start), as_index(stop), as_index(1 if step is None else step)]
     types = [value.type for value in values]
     loop = ir.Operation.create("scf.for", results=types, operands=[*bounds, *values], regions=1)
-    return loop, ir.Block.create_at_start(loop.regions[0], [build.index_type(), *types])
+    return loop, ir.Block.create_at_start(loop.regions[0], [ir.IndexType.get(), *types])
 
 
 @contextmanager
@@ -157,7 +170,14 @@ def span(
         made.attributes["loop_annotation"] = ir.Attribute.parse(_NOT_UNROLLED)
     with ir.InsertionPoint(block):
         yield block.arguments[0]
-        build.create("scf.yield", [], [])
+        ir.Operation.create("scf.yield", [], [])
+
+
+@contextmanager
+def spans(sizes: Sequence[ir.Value | int]) -> Iterator[list[ir.Value]]:
+    """A nest of such loops, one for each size, around what is made inside; gives the indices at hand."""
+    with ExitStack() as nest:
+        yield [nest.enter_context(span(size)) for size in sizes]
 
 
 @contextmanager
@@ -166,4 +186,4 @@ def when(condition: ir.Value) -> Iterator[None]:
     made = ir.Operation.create("scf.if", operands=[condition], regions=2)
     with ir.InsertionPoint(ir.Block.create_at_start(made.regions[0], [])):
         yield
-        build.create("scf.yield", [], [])
+        ir.Operation.create("scf.yield", [], [])

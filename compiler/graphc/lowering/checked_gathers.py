@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from graphc.ir import build
+from graphc.ir.value import all_of
+from graphc.lowering.carried import either
 from graphc.lowering.partial_reductions import constant
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import raises
@@ -14,7 +16,6 @@ from graphc_runtime.record import record
 
 # What may be done before the check although it stands after it.
 _MOVABLE = ("arith.", "complex.constant", "memref.alloc", "memref.cast", "memref.dim")
-_UNSIGNED_LESS = 6
 
 
 def merge_checked_gathers(function: ir.Operation) -> int:
@@ -176,20 +177,11 @@ def _guard(load: ir.Operation, generic: ir.Operation) -> None:
         sizes = [build.dim(buffer, axis) for axis in range(len(positions))]
     kind = load.results[0].type
     with ir.InsertionPoint(load), load.location:
-        inside: Any = None
-        for position, size in zip(positions, sizes, strict=True):
-            fits = build.compare_index(_UNSIGNED_LESS, position, size)
-            inside = (
-                fits if inside is None else build.create("arith.andi", [fits.type], [inside, fits]).result
-            )
-        choice = ir.Operation.create("scf.if", [kind], [inside], regions=2)
-        load.results[0].replace_all_uses_with(choice.results[0])
-    with ir.InsertionPoint(ir.Block.create_at_start(choice.regions[0])), load.location:
-        end = build.create("scf.yield", [], [load.results[0]])
-        load.move_before(end)
-    with ir.InsertionPoint(ir.Block.create_at_start(choice.regions[1])), load.location:
+        inside = all_of([position.below(size) for position, size in zip(positions, sizes, strict=True)])
         zero = 0 if isinstance(kind, (ir.IntegerType, ir.IndexType)) else 0.0
-        build.create("scf.yield", [], [constant(kind, zero)])
+        (found,) = either(inside, [kind], lambda: [buffer[positions]], lambda: [constant(kind, zero)])
+    load.results[0].replace_all_uses_with(found)
+    load.erase()
 
 
 def _iterators(op: ir.Operation) -> list[str]:

@@ -20,6 +20,7 @@ from graphc.lowering.memory.destinations import Chains, Destinations
 from graphc.lowering.memory.donation import Donations
 from graphc.lowering.memory.units import SCHEDULED, Units
 from graphc.lowering.rules import LOWERING, ON_DEVICES, Conversion, Rule, UpdatedState
+from graphc.lowering.scalar_builder import ScalarBuilder
 from graphc.lowering.scans.buffers import row_of, unit_dimshuffle, writable, write, write_apart
 from graphc.lowering.scans.scan import declared_sizes
 from graphc.lowering.scans.updated_states import UpdatedStates
@@ -63,8 +64,7 @@ def emit_return(context: Conversion, donations: Donations, op: ir.Operation) -> 
         if scalar is None:
             write(context.tensor_of(value), buffer)
             continue
-        zeros = [build.const_index(0)] * ir.MemRefType(buffer.type).rank
-        build.create("memref.store", [], [ScalarWork(context, []).stored(scalar), buffer, *zeros])
+        buffer[[0] * ir.MemRefType(buffer.type).rank] = ScalarBuilder(ir).stored(scalar)
     _return_lent(context, donations, results)
     build.create("func.return", [], [])
 

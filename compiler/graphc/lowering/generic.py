@@ -176,7 +176,7 @@ class GenericBuilder:
         scratch = ir.Operation.create("scf.execute_region", results=[], operands=[], regions=1)
         self._block = ir.Block.create_at_start(scratch.regions[0], [])
         with ir.InsertionPoint(self._block):
-            element = self._stored(self.read(value, coordinates)).value
+            element = self.scalar.stored(self.read(value, coordinates))
         target = self._context.destinations.start(value, tensor_type, self._sizes)
         self._cover_domain([None])
         with ir.InsertionPoint(self._block):
@@ -208,7 +208,7 @@ class GenericBuilder:
         accumulators = REDUCERS[op.name].accumulators(dtype_of(op.operands[0].type.element_type))
         for number, (dtype, initial) in enumerate(accumulators, 1):
             tensor_type = ir.RankedTensorType.get(shape, ir.Type.parse(storage_name(dtype)))
-            value = self._stored(self.scalar.const(initial, dtype)).value
+            value = self.scalar.stored(self.scalar.const(initial, dtype))
             if number == len(accumulators):
                 tensors.append(fill(value, destinations.start(output, tensor_type, kept)))
             else:
@@ -231,20 +231,19 @@ class GenericBuilder:
         for output in outputs:
             op = output.owner
             if op.name not in REDUCTIONS:
-                yields.append(self._stored(self.read(output, self._identity)).value)
+                yields.append(self.scalar.stored(self.read(output, self._identity)))
                 continue
             value = self.read(op.operands[0], self._identity)
             reducer = REDUCERS[op.name]
             accumulators = [
-                self._loaded(arguments[len(yields) + i], dtype)
+                self.scalar.loaded(arguments[len(yields) + i], dtype)
                 for i, (dtype, _) in enumerate(reducer.accumulators(value.dtype))
             ]
             position = None
             if reducer.needs_position:
                 position = self._as_int64(self._index(reduced_axes(op)[0]))
-            yields += [
-                self._stored(x).value for x in reducer.combine(self.scalar, value, accumulators, position)
-            ]
+            combined = reducer.combine(self.scalar, value, accumulators, position)
+            yields += map(self.scalar.stored, combined)
         return yields
 
     def _read_where_written(self, tensors: list[ir.Value]) -> None:
@@ -417,10 +416,11 @@ class GenericBuilder:
 
     def _load(self, tensor: ir.Value, dtype: np.dtype, coordinates: Coordinates) -> Scalar:
         if all(isinstance(c, (int, str)) for c in coordinates):
-            return self._loaded(self._add_input(tensor, coordinates), dtype)
-        element = ir.RankedTensorType(tensor.type).element_type
-        indices = [self._index(c) for c in coordinates]
-        return self._loaded(build.create("tensor.extract", [element], [tensor, *indices]).result, dtype)
+            return self.scalar.loaded(self._add_input(tensor, coordinates), dtype)
+        return self._extracted(tensor, dtype, coordinates)
+
+    def _extracted(self, tensor: ir.Value, dtype: np.dtype, coordinates: Coordinates) -> Scalar:
+        return self.scalar.loaded(tensor[[self._index(c) for c in coordinates]], dtype)
 
     def _add_input(self, tensor: ir.Value, coordinates: Coordinates) -> ir.Value:
         results = [
@@ -430,15 +430,6 @@ class GenericBuilder:
         self._inputs.append(tensor)
         self._maps.append(ir.AffineMap.get(self._rank, 0, results))
         return self._block.add_argument(ir.RankedTensorType(tensor.type).element_type, ir.Location.unknown())
-
-    def _loaded(self, value: ir.Value, dtype: np.dtype) -> Scalar:
-        if dtype != np.bool_:
-            return Scalar(value, dtype)
-        byte = Scalar(value, np.dtype("uint8"))
-        return self.scalar.ne(byte, self.scalar.const(0, byte.dtype))
-
-    def _stored(self, x: Scalar) -> Scalar:
-        return self.scalar.cast(x, np.dtype("uint8")) if x.dtype == np.bool_ else x
 
 
 def _broadcast(operand: ir.Type, result: ir.Type, coordinates: Coordinates) -> Coordinates:
@@ -481,20 +472,9 @@ class ScalarWork(GenericBuilder):
     def as_tensor(self, scalar: Scalar, tensor_type: ir.Type) -> ir.Value:
         """A one-element tensor of a scalar."""
         storage = build.storage_type(tensor_type)
-        return build.create("tensor.from_elements", [storage], [self.stored(scalar)]).result
+        return build.create("tensor.from_elements", [storage], [self.scalar.stored(scalar)]).result
 
-    def stored(self, scalar: Scalar) -> ir.Value:
-        """The scalar as it is kept in memory."""
-        return self._stored(scalar).value
-
-    def loaded(self, value: ir.Value, dtype: np.dtype) -> Scalar:
-        """A scalar from what is kept in memory."""
-        return self._loaded(value, dtype)
-
-    def _load(self, tensor: ir.Value, dtype: np.dtype, coordinates: Coordinates) -> Scalar:
-        element = ir.RankedTensorType(tensor.type).element_type
-        indices = [self._index(c) for c in coordinates]
-        return self._loaded(build.create("tensor.extract", [element], [tensor, *indices]).result, dtype)
+    _load = GenericBuilder._extracted
 
     def _is_donor(self, value: ir.Value, coordinates: Coordinates) -> bool:
         return False

@@ -26,7 +26,7 @@ from graphc.ir import build
 from graphc.ir.value import smaller
 from graphc.ir.walk import is_used
 from graphc.lowering import partial_reductions
-from graphc.lowering.carried import bit_in, bit_of_byte, byte_of_bit, carry, loop
+from graphc.lowering.carried import bit_in, bit_of_byte, byte_of_bit, carry, loop, span
 from graphc.lowering.memory.layouts import collapse, is_row_major
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
@@ -256,12 +256,9 @@ class LoopNest:
         """A loop over blocks of columns around the nest."""
         last = len(self._groups) - 1
         stop, width = self._bounds[last], build.const_index(partial_reductions.COLUMNS)
-        _, block = loop(stop, [], step=width)
-        with ir.InsertionPoint(block):
-            start = self._starts[last] = block.arguments[0]
-            self._bounds[last] = smaller(start + width, stop)
+        with span(stop, 0, width) as start:
+            self._starts[last], self._bounds[last] = start, smaller(start + width, stop)
             self._nest(0, [])
-            build.create("scf.yield", [], [])
 
     def _load_ready(self, depth: int, indices: list[ir.Value]) -> None:
         for operand in self._inputs:
@@ -270,9 +267,7 @@ class LoopNest:
                 operand.argument.replace_all_uses_with(self._load(operand, indices))
 
     def _load(self, operand: _Operand, indices: list[ir.Value]) -> ir.Value:
-        memref = ir.MemRefType(operand.buffer.type)
-        where = self._where(operand, indices)
-        return build.create("memref.load", [memref.element_type], [operand.buffer, *where]).result
+        return operand.buffer[self._where(operand, indices)]
 
     def _where(self, operand: _Operand, indices: list[ir.Value]) -> list[ir.Value]:
         return [build.const_index(0) if axis is None else indices[axis] for axis in operand.axes]
@@ -294,8 +289,7 @@ class LoopNest:
         else:
             final = self._body(indices, initial, accumulators)
         for operand, value, bit in zip(accumulators, final, self._are_bits, strict=True):
-            value = byte_of_bit(value) if bit else value
-            build.create("memref.store", [], [value, operand.buffer, *self._where(operand, indices)])
+            operand.buffer[self._where(operand, indices)] = byte_of_bit(value) if bit else value
 
     def _part_combiners(self, accumulators: list[_Operand]) -> list[partial_reductions.Combiner]:
         """Combiners for the parts of a long reduction; none if it is short or cannot be split."""
@@ -323,25 +317,18 @@ class LoopNest:
         length = partial_reductions.part_length(extent, SUM_BLOCK if len(self._groups) == 1 else 1)
         count = partial_reductions.part_count(extent, length)
         buffers = [partial_reductions.part_buffer(value.type, self._generic) for value in initial]
-        _, block = loop(count, [])
-        with ir.InsertionPoint(block):
-            part = block.arguments[0]
+        with span(count) as part:
             start = self._starts[0] = part * length
             self._bounds[0] = smaller(start + length, extent)
             neutral = [each.constant(value.type) for each, value in zip(combiners, initial, strict=True)]
             for value, buffer in zip(self._reduce(0, [], neutral, accumulators), buffers, strict=True):
-                build.create("memref.store", [], [value, buffer, part])
-            build.create("scf.yield", [], [])
-        nest, block = loop(count, initial)
-        with ir.InsertionPoint(block):
-            part, *carried = block.arguments
-            parts = [
-                build.create("memref.load", [v.type], [b, part]).result
-                for v, b in zip(carried, buffers, strict=True)
-            ]
-            combined = [each.combine(a, b) for each, a, b in zip(combiners, carried, parts, strict=True)]
-            build.create("scf.yield", [], combined)
-        return list(nest.results)
+                buffer[part] = value
+
+        def combine(part: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
+            pairs = zip(combiners, carried, buffers, strict=True)
+            return [each.combine(value, buffer[part]) for each, value, buffer in pairs]
+
+        return carry(count, initial, combine)
 
     def _accumulates(self, operand: _Operand) -> bool:
         """True if the output is reduced over some loop."""
@@ -425,9 +412,7 @@ class LoopNest:
             if is_used(operand.argument):
                 # A sum over a dimension of size 1, or what is computed in an argument's memory.
                 operand.argument.replace_all_uses_with(self._load(operand, indices))
-        anchor = build.create(
-            "arith.constant", [build.index_type()], [], value=ir.IntegerAttr.get(build.index_type(), 0)
-        )
+        anchor = build.const_index(0).owner
         for op in self._body_operations:
             if op.name == "linalg.index":
                 number = self._loop_of[ir.IntegerAttr(op.attributes["dim"]).value]
@@ -440,7 +425,7 @@ class LoopNest:
             if any(operand is other for other in accumulators):
                 results.append(bit_in(value) if self._are_bits[len(results)] else value)
             else:
-                build.create("memref.store", [], [value, operand.buffer, *self._where(operand, indices)])
+                operand.buffer[self._where(operand, indices)] = value
         return results
 
 

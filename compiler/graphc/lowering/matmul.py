@@ -20,10 +20,9 @@ from graphc.ir.build import dtype_of
 from graphc.ir.diagnostics import fail
 from graphc.ir.helpers import declare_helper
 from graphc.library.helpers import BlockProduct, Gemm, Helper
-from graphc.lowering import calls, pointers
-from graphc.lowering.carried import either, loop
-from graphc.lowering.carried import loop as count
-from graphc.lowering.memory.layouts import is_contiguous
+from graphc.lowering import calls
+from graphc.lowering.carried import either, spans
+from graphc.lowering.memory.layouts import address, at, is_contiguous, metadata
 from graphc.lowering.partial_reductions import nest
 from graphc.lowering.scalar_builder import Scalar, ScalarBuilder
 from graphc.lowering.scans.buffers import allocate
@@ -117,35 +116,27 @@ def _copied(matrix: ir.Value, loop: ir.Operation) -> Place:
     item = dtype_of(memref.element_type).itemsize
     padded = -(-columns * item // _LINE) * _LINE // item
     copy = allocate(ir.MemRefType.get([rows, padded], memref.element_type), [rows, padded])
-    place = pointers.address(matrix)
+    place = address(matrix)
     steps = loop.operands[1] - loop.operands[0]
     stays = build.compare_index(2, steps, build.const_index(_STEPS))
     if padded == columns:
         beside = place & (_LINE - 1)
         even = build.compare_index(0, beside, build.const_index(0))
-        stays = build.create("arith.ori", [even.type], [even, stays]).result
-    either(stays, [], list, lambda: _copy(matrix, copy))
-    start = pointers.at(build.select(stays, place, pointers.address(copy)))
+        stays = even | stays
+    either(stays, [], lambda: None, lambda: _copy(matrix, copy))
+    start = at(build.select(stays, place, address(copy)))
     strides = (build.const_index(size) for size in (columns, padded))
     return Place(start, calls.number(build.select(stays, *strides)))
 
 
-def _copy(matrix: ir.Value, copy: ir.Value) -> list[ir.Value]:
-    """Copies elements to the beginning of rows that may be longer; gives no values."""
-    memref = ir.MemRefType(matrix.type)
-    if list(memref.shape) == list(ir.MemRefType(copy.type).shape):
+def _copy(matrix: ir.Value, copy: ir.Value) -> None:
+    """Copies elements to the beginning of rows that may be longer."""
+    rows, columns = ir.MemRefType(matrix.type).shape
+    if [rows, columns] == list(ir.MemRefType(copy.type).shape):
         build.create("memref.copy", [], [matrix, copy])
-        return []
-    _, rows = count(build.const_index(memref.shape[0]), [])
-    with ir.InsertionPoint(rows):
-        _, row = count(build.const_index(memref.shape[1]), [])
-        with ir.InsertionPoint(row):
-            place = [rows.arguments[0], row.arguments[0]]
-            element = build.create("memref.load", [memref.element_type], [matrix, *place]).result
-            build.create("memref.store", [], [element, copy, *place])
-            build.create("scf.yield", [], [])
-        build.create("scf.yield", [], [])
-    return []
+        return
+    with spans([rows, columns]) as place:
+        copy[place] = matrix[place]
 
 
 # The attribute of a `linalg.generic` that is a product of matrices: which operands are transposed.
@@ -310,14 +301,13 @@ class Product:
         types = ["i64"] * len(numbers) + [kind for pointer in pointers for kind in (pointer, "i64")] + ["i1"]
         declare_helper(self.op, helper, types, [])
 
-        def call(batch: list[ir.Value]) -> None:
+        result = matrices[2].buffer
+        with spans([build.dim(result, axis) for axis in range(ir.MemRefType(result.type).rank - 2)]) as batch:
             operands = list(numbers)
             for matrix, layout in zip(matrices, layouts, strict=True):
                 operands += [layout.address(batch), layout.stride(matrix.axes[0])]
             symbol = ir.FlatSymbolRefAttr.get(helper.symbol)
             build.create("func.call", [], [*operands, accumulate], callee=symbol)
-
-        _batched(matrices[2].buffer, [], call)
 
 
 @record()
@@ -379,14 +369,10 @@ class _Layout:
         self._element = memref.element_type
         self._strides, offset = memref.get_strides_and_offset()
         self._dynamic = ir.ShapedType.get_dynamic_stride_or_offset()
-        index = build.index_type()
         if offset == self._dynamic or self._dynamic in self._strides:
-            base = ir.MemRefType.get([], self._element, memory_space=memref.memory_space)
-            kinds = [base, *[index] * (1 + 2 * memref.rank)]
-            buffer, position, *rest = build.create("memref.extract_strided_metadata", kinds, [buffer]).results
-            self._values = rest[memref.rank :]
+            buffer, position, self._values = metadata(buffer)
         self._place = place
-        self._base = pointers.aligned(buffer) if place is None else place.pointer
+        self._base = at(address(buffer)) if place is None else place.pointer
         if offset:
             self._base = self._element_at(
                 calls.number(position) if offset == self._dynamic else build.const_i64(offset)
@@ -405,9 +391,8 @@ class _Layout:
         """Address of the matrix at a position of the leading dimensions."""
         total = None
         for axis, position in enumerate(batch):
-            i64 = ir.IntegerType.get_signless(64)
-            part = build.create("arith.muli", [i64], [calls.number(position), self.stride(axis)]).result
-            total = part if total is None else build.create("arith.addi", [i64], [total, part]).result
+            part = calls.number(position) * self.stride(axis)
+            total = part if total is None else total + part
         return self._base if total is None else self._element_at(total)
 
     def _element_at(self, offset: ir.Value) -> ir.Value:
@@ -427,14 +412,3 @@ def _llvm_type(element: ir.Type) -> ir.Type:
         part = text[len("complex<") : -1]
         return ir.Type.parse(f"!llvm.struct<({part}, {part})>")
     return element
-
-
-def _batched(result: ir.Value, batch: list[ir.Value], call: Any) -> None:
-    """Loops over the leading dimensions around a call."""
-    if len(batch) >= ir.MemRefType(result.type).rank - 2:
-        call(batch)
-        return
-    _, block = loop(build.dim(result, len(batch)), [])
-    with ir.InsertionPoint(block):
-        _batched(result, [*batch, block.arguments[0]], call)
-        build.create("scf.yield", [], [])

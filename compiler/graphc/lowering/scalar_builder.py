@@ -51,6 +51,11 @@ _OPERATIONS = {
 }
 
 
+def _part(dtype: np.dtype) -> np.dtype:
+    """Dtype of the parts of complex numbers."""
+    return np.dtype(f"float{dtype.itemsize * 4}")
+
+
 @record(frozen=True)
 class Scalar:
     """A scalar SSA value and the dtype it stands for.
@@ -97,8 +102,7 @@ class ScalarBuilder:
         dtype = np.dtype(dtype)
         if dtype.kind == "c":
             value = complex(value)
-            part = np.dtype(f"float{dtype.itemsize * 4}")
-            return self.complex(self.const(value.real, part), self.const(value.imag, part))
+            return self.complex(*(self.const(x, _part(dtype)) for x in (value.real, value.imag)))
         mlir_type = self.type(dtype)
         if dtype.kind == "f":
             attribute = self.ir.FloatAttr.get(mlir_type, float(np.asarray(value, dtype)))
@@ -435,17 +439,14 @@ class ScalarBuilder:
 
     # -- parts of complex numbers ----------------------------------------------------------------------------
 
-    def _part(self, x: Scalar) -> np.dtype:
-        return np.dtype(f"float{x.dtype.itemsize * 4}")
-
     def complex(self, real: Scalar, imag: Scalar) -> Scalar:
         return self.op("complex.create", np.dtype(f"complex{real.dtype.itemsize * 16}"), real, imag)
 
     def real(self, x: Scalar) -> Scalar:
-        return self.op("complex.re", self._part(x), x) if x.dtype.kind == "c" else x
+        return self.op("complex.re", _part(x.dtype), x) if x.dtype.kind == "c" else x
 
     def imag(self, x: Scalar) -> Scalar:
-        return self.op("complex.im", self._part(x), x) if x.dtype.kind == "c" else self.const(0, x.dtype)
+        return self.op("complex.im", _part(x.dtype), x) if x.dtype.kind == "c" else self.const(0, x.dtype)
 
     def conj(self, x: Scalar) -> Scalar:
         return self.complex(self.real(x), self.neg(self.imag(x))) if x.dtype.kind == "c" else x
@@ -464,12 +465,11 @@ class ScalarBuilder:
             return self.truth(x)
         if x.dtype.kind == "c":
             if dtype.kind == "c":
-                part = np.dtype(f"float{dtype.itemsize * 4}")
+                part = _part(dtype)
                 return self.complex(self.cast(self.real(x), part), self.cast(self.imag(x), part))
             return self.cast(self.real(x), dtype)
         if dtype.kind == "c":
-            part = np.dtype(f"float{dtype.itemsize * 4}")
-            return self.complex(self.cast(x, part), self.const(0, part))
+            return self.complex(self.cast(x, _part(dtype)), self.const(0, _part(dtype)))
         if x.dtype.kind == "f":
             return self._float_to_float(x, dtype) if dtype.kind == "f" else self._float_to_int(x, dtype)
         if dtype.kind == "f":
@@ -541,6 +541,19 @@ class ScalarBuilder:
         if target < source:
             return self.op("arith.trunci", dtype, x)
         return self.op("arith.extsi" if x.dtype.kind == "i" else "arith.extui", dtype, x)
+
+    # -- bools, which are bytes in memory -------------------------------------------------------------------
+
+    def loaded(self, value: ir.Value, dtype: np.dtype) -> Scalar:
+        """A scalar from how it is kept in memory."""
+        if dtype != _BOOL:
+            return Scalar(value, dtype)
+        byte = Scalar(value, np.dtype("uint8"))
+        return self.ne(byte, self.const(0, byte.dtype))
+
+    def stored(self, x: Scalar) -> ir.Value:
+        """A scalar as it is kept in memory."""
+        return (self.cast(x, np.dtype("uint8")) if x.dtype == _BOOL else x).value
 
     def reinterpret(self, x: Scalar, dtype: np.dtype) -> Scalar:
         """The same bits read as another integer dtype of the same width."""

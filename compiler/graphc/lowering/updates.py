@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
 from graphc.ir import build
 from graphc.ir.build import dtype_of
 from graphc.ir.ownership import updates_in_place
+from graphc.ir.value import as_index
 from graphc.ir.views import accumulates, axis_of
-from graphc.lowering.carried import loop
+from graphc.lowering.carried import carry_over, spans
 from graphc.lowering.rules import Conversion, lowers
 from graphc.lowering.scalar_builder import Scalar, ScalarBuilder
 from graphc_dialects._mlir import ir
@@ -27,22 +28,6 @@ def _sum(dtype: np.dtype, old: ir.Value, new: ir.Value) -> ir.Value:
     return b.add(Scalar(old, dtype), Scalar(new, dtype)).value
 
 
-def _nest(
-    sizes: list[ir.Value],
-    carried: list[ir.Value],
-    body: Callable[[list[ir.Value], Indices], list[ir.Value]],
-    indices: Sequence[ir.Value] = (),
-) -> list[ir.Value]:
-    """`body(carried, indices)` for every index tuple, in row-major order; what it gives is carried on."""
-    if len(indices) == len(sizes):
-        return body(carried, [*indices])
-    made, block = loop(sizes[len(indices)], carried)
-    with ir.InsertionPoint(block):
-        position, *inner = block.arguments
-        build.create("scf.yield", [], _nest(sizes, inner, body, [*indices, position]))
-    return list(made.results)
-
-
 def _to_update(context: Conversion, op: ir.Operation) -> ir.Value:
     """The tensor that an update starts from.
 
@@ -54,16 +39,14 @@ def _to_update(context: Conversion, op: ir.Operation) -> ir.Value:
     old = context.tensor_of(x)
     if updates_in_place(op) or context.is_lent_to(op.results[0], x):
         return old
-    element = ir.RankedTensorType(old.type).element_type
 
     # As a loop: upstream's canonicalization removes a copy that is a linalg operation.
-    def body(carried: list[ir.Value], indices: Indices) -> list[ir.Value]:
-        value = build.create("tensor.extract", [element], [old, *indices]).result
-        return [build.create("tensor.insert", [old.type], [value, *carried, *indices]).result]
+    def copied(indices: Indices, carried: list[ir.Value]) -> list[ir.Value]:
+        return [build.create("tensor.insert", [old.type], [old[indices], *carried, *indices]).result]
 
     sizes = context.sizes_of(x)
     start = context.destinations.start(op.results[0], old.type, sizes)
-    return _nest(sizes, [start], body)[0]
+    return carry_over(sizes, [start], copied)[0]
 
 
 def _update(
@@ -82,27 +65,23 @@ def _update(
     """
     dtype = dtype_of(op.results[0].type.element_type)
 
-    def changed(name: str, array: ir.Value, indices: Indices) -> tuple[ir.Value, Indices]:
+    def changed(array: ir.Value, indices: Indices) -> tuple[ir.Value, Indices]:
         value, where = element(indices)
-        if accumulates(op):
-            value = _sum(dtype, build.create(name, [value.type], [array, *where]).result, value)
-        return value, where
+        return (_sum(dtype, array[where], value) if accumulates(op) else value), where
 
-    def insert(carried: list[ir.Value], indices: Indices) -> list[ir.Value]:
-        value, where = changed("tensor.extract", carried[0], indices)
-        return [build.create("tensor.insert", [carried[0].type], [value, *carried, *where]).result]
-
-    def store(memory: ir.Value, indices: Indices) -> list[ir.Value]:
-        value, where = changed("memref.load", memory, indices)
-        build.create("memref.store", [], [value, memory, *where])
-        return []
+    def insert(indices: Indices, carried: list[ir.Value]) -> list[ir.Value]:
+        (tensor,) = carried
+        value, where = changed(tensor, indices)
+        return [build.create("tensor.insert", [tensor.type], [value, tensor, *where]).result]
 
     memory = context.memory_of_update(op)
     if memory is not None:
-        _nest(sizes, [], lambda _, indices: store(memory, indices))
+        with spans(sizes) as indices:
+            value, where = changed(memory, indices)
+            memory[where] = value
         context.finish_update(op)
     else:
-        (result,) = _nest(sizes, [_to_update(context, op)], insert)
+        (result,) = carry_over(sizes, [_to_update(context, op)], insert)
         context.define(op.results[0], build.cast(result, build.storage_type(op.results[0].type)))
 
 
@@ -117,14 +96,10 @@ def update_slice(context: Conversion, op: ir.Operation) -> None:
     rank = ir.RankedTensorType(op.operands[0].type).rank
     positions = [context.index_of(v) for v in list(op.operands)[2:]]
     offsets, sizes, strides = positions[:rank], positions[rank : 2 * rank], positions[2 * rank :]
-    kind = ir.RankedTensorType(y.type).element_type
 
     def element(indices: Indices) -> tuple[ir.Value, Indices]:
-        value = build.create("tensor.extract", [kind], [y, *indices]).result
-        where = [
-            offset + index * stride for offset, index, stride in zip(offsets, indices, strides, strict=True)
-        ]
-        return value, where
+        places = zip(offsets, indices, strides, strict=True)
+        return y[indices], [offset + index * stride for offset, index, stride in places]
 
     _update(context, op, sizes, element)
 
@@ -135,18 +110,13 @@ def put(context: Conversion, op: ir.Operation) -> None:
     x = op.operands[0]
     y, positions = (context.tensor_of(v) for v in list(op.operands)[1:])
     axis = axis_of(op)
-    kind = ir.RankedTensorType(y.type).element_type
     index_rank = ir.RankedTensorType(positions.type).rank
     size = context.sizes_of(x)[axis]
-    i64 = ir.IntegerType.get_signless(64)
 
     def element(indices: Indices) -> tuple[ir.Value, Indices]:
         inner = indices[axis : axis + index_rank]
-        raw = build.create("tensor.extract", [i64], [positions, *inner]).result
-        index = build.create("arith.index_cast", [build.index_type()], [raw]).result
-        negative = build.compare_index(2, index, build.const_index(0))
-        index = build.select(negative, index + size, index)
-        value = build.create("tensor.extract", [kind], [y, *indices]).result
-        return value, [*indices[:axis], index, *indices[axis + index_rank :]]
+        index = as_index(positions[inner])
+        index = build.select(index < 0, index + size, index)
+        return y[indices], [*indices[:axis], index, *indices[axis + index_rank :]]
 
     _update(context, op, build.dims(y), element)

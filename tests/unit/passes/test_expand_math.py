@@ -289,7 +289,7 @@ def test_text_without_libm_calls_is_unchanged() -> None:
 def test_every_symbol_is_in_libmvec() -> None:
     if not is_available("x86_64-unknown-linux-gnu"):
         pytest.skip("needs glibc's libmvec")
-    from graphc.passes.llvm.vectorise_bodies import FUNCTIONS as called
+    from graphc.passes.llvm._code import FUNCTIONS as called
     from graphc_runtime.symbols import resolve
 
     everything = ",".join(feature for _, feature, _ in _SETS)

@@ -38,7 +38,7 @@ from graphc.library.define import kernel_parts
 from graphc.library.helpers import Gemm, KernelCall
 from graphc.library.products import product_parts
 from graphc.native.parts import Part, PartStore, Piece, used_ir
-from graphc.passes.llvm.vectorise_bodies import FUNCTIONS
+from graphc.passes.llvm._code import FUNCTIONS
 from graphc_runtime import elf, steps, symbols
 from graphc_runtime.errors import SymbolError
 from graphc_runtime.record import record

@@ -27,10 +27,11 @@ from graphc.ir.kinds import PRODUCTS, REDUCTIONS, reduced_axes, static_shape
 from graphc.ir.ownership import has_no_other_reader, updates_in_place
 from graphc.ir.views import INLINED, REPEATS, RESHAPES, SAME_ARRAY, UPDATES, inverse_order, order_of
 from graphc.ir.walk import is_used_once, seen_through
-from graphc.lowering.generic import GenericBuilder, ScalarWork, is_one_element
-from graphc.lowering.memory.layouts import reinterpret
+from graphc.lowering.generic import GenericBuilder, is_one_element
+from graphc.lowering.memory.layouts import metadata, reinterpret
 from graphc.lowering.memory.units import Units, computed_with, heirs
 from graphc.lowering.rules import STARTS_ANYWHERE, Conversion
+from graphc.lowering.scalar_builder import ScalarBuilder
 from graphc.lowering.scans.buffers import allocate, read, writable, write, write_apart
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import raises
@@ -75,9 +76,7 @@ class Destination:
         offset: Size = kind.get_strides_and_offset()[1]
         is_whole = offset == 0
         if offset == ir.ShapedType.get_dynamic_stride_or_offset():
-            base = ir.MemRefType.get([], kind.element_type)
-            kinds = [base, *[build.index_type()] * (1 + 2 * kind.rank)]
-            memref, offset, *_ = build.create("memref.extract_strided_metadata", kinds, [memref]).results
+            memref, offset, _ = metadata(memref)
         return cls(memref, offset, tuple(sizes), _row_major(sizes), True, is_lent, is_whole)
 
     def part(self, axis: int, position: Size, size: Size) -> Destination:
@@ -373,9 +372,7 @@ class Destinations:
             in_place = in_place and not (part.is_lent and value in self._early)
             (write if in_place else write_apart)(tensor, memref)
             return memref
-        stored = ScalarWork(self._context, []).stored(scalar)
-        zeros = [build.const_index(0)] * len(static_shape(value))
-        build.create("memref.store", [], [stored, memref, *zeros])
+        memref[[0] * len(static_shape(value))] = ScalarBuilder(ir).stored(scalar)
         return memref
 
     def _fits(self, value: ir.Value, part: Destination) -> bool:

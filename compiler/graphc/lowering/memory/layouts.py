@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Known layouts of the elements of buffers."""
+"""Known layouts of the elements of buffers, and raw pointers to these.
+
+Only passes after bufferisation, which see the layouts of buffers, may make pointers: here.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,8 @@ from math import prod
 from typing import Any
 
 from graphc.ir import build
+from graphc.ir.build import dtype_of
+from graphc.ir.walk import definition
 from graphc_dialects._mlir import ir
 
 Factors = Counter[Any]  # how often each value is a factor; constants are counted as numbers
@@ -41,14 +46,14 @@ def _sizes_and_strides(buffer: ir.Value) -> tuple[list[Any], list[Any]]:
     sizes = [size if size >= 0 else None for size in memref.shape]
     unknown = ir.ShapedType.get_dynamic_stride_or_offset()
     strides = [None if x == unknown else x for x in memref.get_strides_and_offset()[0]]
-    owner = buffer.owner
-    if isinstance(owner, ir.Block) or owner.name != "memref.reinterpret_cast":
+    cast = definition(buffer, "memref.reinterpret_cast")
+    if cast is None:
         return sizes, strides
-    counts = list(ir.DenseI32ArrayAttr(owner.attributes["operandSegmentSizes"]))
-    operands = list(owner.operands)[sum(counts[:2]) :]
+    counts = list(ir.DenseI32ArrayAttr(cast.attributes["operandSegmentSizes"]))
+    operands = list(cast.operands)[sum(counts[:2]) :]
     found = []
     for name, values in (("static_sizes", sizes), ("static_strides", strides)):
-        static = list(ir.DenseI64ArrayAttr(owner.attributes[name]))
+        static = list(ir.DenseI64ArrayAttr(cast.attributes[name]))
         given = [operands.pop(0) if x == build.DYNAMIC else x for x in static]
         found.append([x if x is not None else y for x, y in zip(values, given, strict=True)])
     return found[0], found[1]
@@ -63,23 +68,19 @@ def product_of(value: ir.Value | int | None) -> Product:
     constant = build.constant_value(value)
     if constant is not None:
         return constant, Factors()
-    owner = value.owner
-    if isinstance(owner, ir.Block) or owner.name != "arith.muli":
+    made = definition(value, "arith.muli")
+    if made is None:
         return 1, Factors({value: 1})
-    (a, some), (b, others) = (product_of(x) for x in owner.operands)
+    (a, some), (b, others) = (product_of(x) for x in made.operands)
     return a * b, some + others
 
 
 def collapse(buffer: ir.Value, groups: list[list[int]]) -> ir.Value:
     """A row-major buffer with neighbouring dimensions seen as one."""
     memref = ir.MemRefType(buffer.type)
-    owner = buffer.owner
-    if (
-        not is_contiguous(buffer)
-        and not isinstance(owner, ir.Block)
-        and owner.name == "memref.reinterpret_cast"
-    ):
-        return _cast_again(owner, groups)
+    cast = definition(buffer, "memref.reinterpret_cast")
+    if cast is not None and not is_contiguous(buffer):
+        return _cast_again(cast, groups)
     shape = []
     for group in groups:
         sizes = [memref.shape[position] for position in group]
@@ -110,18 +111,9 @@ def _cast_again(cast: ir.Operation, groups: list[list[int]]) -> ir.Value:
 
 def _all(sizes: Iterable[Any]) -> ir.Value | int:
     """The product of sizes."""
-    number, values = 1, []
-    for size in sizes:
-        if isinstance(size, int):
-            number *= size
-        else:
-            values.append(size)
-    if not values:
-        return number
-    total = values[0]
-    for value in values[1:]:
-        total = total * value
-    return total if number == 1 else total * number
+    factors = list(sizes)
+    values: list[Any] = [size for size in factors if not isinstance(size, int)]
+    return prod([*values, prod(size for size in factors if isinstance(size, int))])
 
 
 def reinterpret(
@@ -153,3 +145,33 @@ def strided(strides: Iterable[int], offset: int) -> ir.Attribute:
     unknown = (build.DYNAMIC, ir.ShapedType.get_dynamic_stride_or_offset())
     text = ", ".join("?" if x in unknown else str(x) for x in strides)
     return ir.Attribute.parse(f"strided<[{text}], offset: {'?' if offset in unknown else offset}>")
+
+
+def metadata(buffer: ir.Value) -> tuple[ir.Value, ir.Value, list[ir.Value]]:
+    """Base, offset and strides of a buffer, in elements."""
+    memref = ir.MemRefType(buffer.type)
+    base = ir.MemRefType.get([], memref.element_type, memory_space=memref.memory_space)
+    kinds = [base, *[build.index_type()] * (1 + 2 * memref.rank)]
+    memory, offset, *rest = build.create("memref.extract_strided_metadata", kinds, [buffer]).results
+    return memory, offset, rest[memref.rank :]
+
+
+def address(buffer: ir.Value) -> ir.Value:
+    """The address of the memory of a memref, before its offset; an index."""
+    return build.create("memref.extract_aligned_pointer_as_index", [build.index_type()], [buffer]).result
+
+
+def first(buffer: ir.Value) -> ir.Value:
+    """A pointer to the first element of a memref."""
+    memref = ir.MemRefType(buffer.type)
+    start = memref.get_strides_and_offset()[1]
+    if not start:
+        return at(address(buffer))
+    offset = metadata(buffer)[1] if start == ir.ShapedType.get_dynamic_stride_or_offset() else start
+    return at(address(buffer) + offset * build.const_index(dtype_of(memref.element_type).itemsize))
+
+
+def at(position: ir.Value) -> ir.Value:
+    """A pointer to an address, an index."""
+    number = build.create("arith.index_cast", [ir.IntegerType.get_signless(64)], [position]).result
+    return build.create("llvm.inttoptr", [ir.Type.parse("!llvm.ptr")], [number]).result

@@ -23,7 +23,7 @@ whose sum with the carried value does not. Blocks of products and of linear recu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -36,8 +36,8 @@ from graphc.ir.value import smaller
 from graphc.ir.views import INLINED
 from graphc.library.helpers import KernelCall
 from graphc.lowering import calls, partial_reductions
-from graphc.lowering.carried import loop
-from graphc.lowering.generic import ZERO, GenericBuilder
+from graphc.lowering.carried import carry, loop
+from graphc.lowering.generic import ZERO, GenericBuilder, ScalarWork
 from graphc.lowering.rules import ON_DEVICES, Conversion, lowers
 from graphc.lowering.scalar_builder import Scalar, ScalarBuilder
 from graphc.lowering.scans.buffers import read
@@ -53,16 +53,6 @@ REGISTERS = 8
 _MAX_INLINE = 6
 _METHODS = {"add": "add", "mul": "mul", "max": "maximum", "min": "minimum", "and": "and_", "or": "or_"}
 _SUM_BLOCK, _EXTREMUM_BLOCK, _LINEAR_BLOCK = 8, 4, 8
-
-
-class _Inline(GenericBuilder):
-    """Reads elements of values at computed positions; views and cheap producers are computed there."""
-
-    def _load(self, tensor: ir.Value, dtype: np.dtype, coordinates: Sequence[ir.Value]) -> Scalar:
-        return extract(self.scalar, tensor, dtype, [self._index(c) for c in coordinates])
-
-    def _is_donor(self, value: ir.Value, coordinates: Sequence[ir.Value]) -> bool:
-        return False
 
 
 class _Stack:
@@ -81,10 +71,10 @@ class _Stack:
 
     def read(self, row: ir.Value, where: list[ir.Value]) -> Scalar:
         """One element; dimensions of static size 1 are read at 0."""
-        coordinates = [
+        coordinates = (
             ZERO if size == 1 else index for size, index in zip(self._shape, [row, *where], strict=True)
-        ]
-        return _Inline(self._context, (), [], self._chain).read(self._value, tuple(coordinates))
+        )
+        return ScalarWork(self._context, self._chain).read(self._value, tuple(coordinates))
 
 
 def cheap_chain(value: ir.Value) -> list[ir.Operation]:
@@ -105,20 +95,9 @@ def cheap_chain(value: ir.Value) -> list[ir.Operation]:
     return chain if len(chain) <= _MAX_INLINE else []
 
 
-def extract(b: ScalarBuilder, tensor: ir.Value, dtype: np.dtype, indices: list[ir.Value]) -> Scalar:
-    """An element of a tensor of storage type, as a value to compute with."""
-    element = ir.RankedTensorType(tensor.type).element_type
-    value = build.create("tensor.extract", [element], [tensor, *indices]).result
-    if dtype != np.bool_:
-        return Scalar(value, dtype)
-    byte = Scalar(value, np.dtype("uint8"))
-    return b.ne(byte, b.const(0, byte.dtype))
-
-
 def insert(b: ScalarBuilder, x: Scalar, tensor: ir.Value, indices: list[ir.Value]) -> ir.Value:
     """The tensor with an element replaced."""
-    value = b.cast(x, np.dtype("uint8")).value if x.dtype == np.bool_ else x.value
-    return build.create("tensor.insert", [tensor.type], [value, tensor, *indices]).result
+    return build.create("tensor.insert", [tensor.type], [b.stored(x), tensor, *indices]).result
 
 
 class _Recurrence:
@@ -252,12 +231,12 @@ class _Recurrence:
         if not self._has_long_rows():
             return self._all_steps(self.result)
         stop, width = self._sizes[-1], build.const_index(partial_reductions.COLUMNS)
-        nest, block = loop(stop, [self.result], step=width)
-        with ir.InsertionPoint(block):
-            start, carried = block.arguments
+
+        def block(start: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
             self._columns = start, smaller(start + width, stop)
-            build.create("scf.yield", [], [self._all_steps(carried)])
-        return nest.results[0]
+            return [self._all_steps(carried[0])]
+
+        return carry(stop, [self.result], block, step=width)[0]
 
     def _has_long_rows(self) -> bool:
         in_function = ir.InsertionPoint.current.block.owner.operation.name == "func.func"
@@ -277,20 +256,19 @@ class _Recurrence:
         return self._initial.read(self._zero, cell)
 
     def _from_result(self, tensor: ir.Value, s: ir.Value, cell: list[ir.Value]) -> Scalar:
-        return extract(self.b, tensor, self.dtype, [self.before(s), *cell])
+        return self.b.loaded(tensor[[self.before(s), *cell]], self.dtype)
 
     def _steps(self, tensor: ir.Value, start: ir.Value, stop: ir.Value, previous: Any) -> ir.Value:
-        nest, block = loop(stop, [tensor], start=start)
-        with ir.InsertionPoint(block):
-            s, carried = block.arguments
+        def one(s: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
             source = self.source(s)
 
             def element(inner: ir.Value, cell: list[ir.Value]) -> Scalar:
                 inputs = [stack.read(source, cell) for stack in self.stacks]
                 return self._step(self.b, [previous(inner, s, cell), *inputs])
 
-            build.create("scf.yield", [], [self._rows(carried, self.target(s), element)])
-        return nest.results[0]
+            return [self._rows(carried[0], self.target(s), element)]
+
+        return carry(stop, [tensor], one, start=start)[0]
 
     def _rows(
         self, tensor: ir.Value, row: ir.Value, element: Any, cell: tuple[ir.Value, ...] = ()
@@ -302,11 +280,9 @@ class _Recurrence:
         start, stop = None, self._sizes[len(cell)]
         if self._columns is not None and len(cell) + 1 == len(self._row):
             start, stop = self._columns
-        nest, block = loop(stop, [tensor], start=start)
-        with ir.InsertionPoint(block):
-            i, carried = block.arguments
-            build.create("scf.yield", [], [self._rows(carried, row, element, (*cell, i))])
-        return nest.results[0]
+        return carry(
+            stop, [tensor], lambda i, carried: [self._rows(carried[0], row, element, (*cell, i))], start=start
+        )[0]
 
 
 @lowers("graphc.cumulative", starts_anywhere=True)

@@ -16,7 +16,7 @@ from graphc.ir import build
 from graphc.ir.build import dtype_of, fill_buffer
 from graphc.ir.scan_view import ScanView, is_state, new_rows_of, retention, tap_of, window_of, writes_of
 from graphc.lowering.generic import ScalarWork
-from graphc.lowering.scalar_builder import Scalar
+from graphc.lowering.scalar_builder import Scalar, ScalarBuilder
 from graphc.lowering.scans.buffers import Stack, copy, initial_row, read, row_pointer_type, write, write_apart
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
@@ -221,7 +221,7 @@ class ScalarRows(Rows):
         values += [work.element(self.initial, (build.const_index(k),)) for k in range(self.known)]
         if self.trace is not None and self.keeps_initial and not self.in_order:
             for k, value in enumerate(values[missing:]):
-                self.trace.store(work.stored(value), self.stored_index(k))
+                self.trace.store(work.scalar.stored(value), self.stored_index(k))
         return [value.value for value in values]
 
     def begin(self, carried: list[ir.Value], step: ir.Value, t: ir.Value) -> None:
@@ -243,7 +243,7 @@ class ScalarRows(Rows):
 
     def _store(self, value: ir.Value, index: ir.Value) -> None:
         assert self.trace is not None
-        self.trace.store(ScalarWork(self.context, []).stored(Scalar(value, self.dtype)), index)
+        self.trace.store(ScalarBuilder(ir).stored(Scalar(value, self.dtype)), index)
 
     def after(self, carried: list[ir.Value]) -> None:
         if self.trace is not None:
@@ -259,7 +259,7 @@ class ScalarRows(Rows):
         work = ScalarWork(self.context, [])
         stack = self.last_stack()
         for position, value in zip(self.last_positions(), values, strict=True):
-            stack.store(work.stored(Scalar(value, self.dtype)), build.const_index(position))
+            stack.store(work.scalar.stored(Scalar(value, self.dtype)), build.const_index(position))
         self.define_last(stack)
 
 
@@ -289,7 +289,7 @@ class BufferRows(Rows):
         for pointer in pointers[:missing]:
             # Not computed yet, and not seen before it is.
             work = ScalarWork(self.context, [])
-            fill_buffer(work.stored(work.scalar.const(0, self.dtype)), pointer)
+            fill_buffer(work.scalar.stored(work.scalar.const(0, self.dtype)), pointer)
         self._fill_initial(pointers[missing : self.window], carried=True)
         return pointers
 

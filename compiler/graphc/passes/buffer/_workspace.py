@@ -20,7 +20,7 @@ from graphc.ir.lifetimes import VIEWS
 from graphc.ir.value import larger
 from graphc.library import helpers as library
 from graphc.library.places import ALIGNMENT, Interval, aligned, pack
-from graphc.lowering.pointers import address
+from graphc.lowering.memory.layouts import address
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record

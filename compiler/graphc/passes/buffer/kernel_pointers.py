@@ -16,8 +16,7 @@ from typing import Any
 from graphc.ir import build
 from graphc.ir.diagnostics import fail
 from graphc.ir.walk import walk_for
-from graphc.lowering import pointers
-from graphc.lowering.memory.layouts import Factors, Product, is_contiguous, product_of, reinterpret
+from graphc.lowering.memory.layouts import Factors, Product, first, is_contiguous, product_of, reinterpret
 from graphc.lowering.scans.buffers import allocate, copy
 from graphc.passes import Pass
 from graphc_dialects._mlir import ir
@@ -271,4 +270,4 @@ class KernelPointers(Pass):
             apart = buffer
             buffer = allocate(tensor, build.dims(apart))
             copy(apart, buffer)
-        return pointers.first(buffer)
+        return first(buffer)

@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from graphc.ir import build
 from graphc.ir.walk import functions, walk
-from graphc.lowering.carried import loop
+from graphc.lowering.carried import spans
 from graphc.lowering.checked_gathers import merge_checked_gathers
 from graphc.lowering.loops import LoopNest
 from graphc.lowering.memory.layouts import collapse, is_contiguous, is_row_major
@@ -23,7 +21,8 @@ def lower_fill(op: ir.Operation) -> None:
         memref = ir.MemRefType(buffer.type)
         if memref.rank > 1 and is_row_major(buffer):
             buffer = collapse(buffer, [list(range(memref.rank))])
-        _nest(build.dims(buffer), [], lambda at: build.create("memref.store", [], [value, buffer, *at]))
+        with spans(build.dims(buffer)) as at:
+            buffer[at] = value
     op.erase()
 
 
@@ -37,25 +36,9 @@ def lower_copy(op: ir.Operation) -> None:
             rank = ir.MemRefType(source.type).rank
             if rank > 1 and is_row_major(source) and is_row_major(target):
                 source, target = (collapse(buffer, [list(range(rank))]) for buffer in (source, target))
-            element = ir.MemRefType(source.type).element_type
-
-            def copied(at: list[ir.Value]) -> None:
-                value = build.create("memref.load", [element], [source, *at]).result
-                build.create("memref.store", [], [value, target, *at])
-
-            _nest(build.dims(target), [], copied)
+            with spans(build.dims(target)) as at:
+                target[at] = source[at]
     op.erase()
-
-
-def _nest(sizes: list[ir.Value], indices: list[ir.Value], body: Callable[[list[ir.Value]], object]) -> None:
-    """Loops over elements."""
-    if len(indices) == len(sizes):
-        body(indices)
-        return
-    _, block = loop(sizes[len(indices)], [])
-    with ir.InsertionPoint(block):
-        _nest(sizes, [*indices, block.arguments[0]], body)
-        build.create("scf.yield", [], [])
 
 
 _LOWERED = ("linalg.generic", "linalg.fill", "memref.copy")

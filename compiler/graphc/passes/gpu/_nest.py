@@ -15,8 +15,7 @@ from graphc.ir.build import dtype_of
 from graphc.ir.lifetimes import VIEWS, root_of
 from graphc.ir.walk import copy_with, definition, inputs_of, seen_through, slice_of, walk
 from graphc.lowering.carried import carry
-from graphc.lowering.memory.layouts import collapse, is_contiguous, is_row_major
-from graphc.lowering.pointers import address
+from graphc.lowering.memory.layouts import address, collapse, is_contiguous, is_row_major, metadata
 from graphc.passes.buffer.kernel_pointers import kept_axes, view_operands
 from graphc.passes.gpu._host import is_address
 from graphc.passes.gpu._notation import read_vector, write_vector
@@ -357,10 +356,7 @@ def _misplaced(operand: Operand, lanes: int) -> ir.Value:
 
 def layout(buffer: ir.Value) -> tuple[ir.Value, list[ir.Value]]:
     """The offset and the strides of a buffer, in elements."""
-    memref = ir.MemRefType(buffer.type)
-    kinds = [ir.MemRefType.get([], memref.element_type), *[build.index_type()] * (1 + 2 * memref.rank)]
-    found = list(build.create("memref.extract_strided_metadata", kinds, [buffer]).results)
-    return found[1], found[2 + memref.rank :]
+    return metadata(buffer)[1:]
 
 
 def behind_vector(operands: Sequence[Operand], lanes: int) -> ir.Value:

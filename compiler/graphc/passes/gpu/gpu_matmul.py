@@ -23,7 +23,7 @@ from graphc.ir.walk import functions, walk
 from graphc.lowering.calls import product as number_of
 from graphc.lowering.carried import carry, either, span, when
 from graphc.lowering.matmul import with_fills
-from graphc.lowering.pointers import address
+from graphc.lowering.memory.layouts import address
 from graphc.passes import Pass
 from graphc.passes.gpu._host import mark
 from graphc.passes.gpu._kernel import GRID_ROWS, Kernel, blocks_for

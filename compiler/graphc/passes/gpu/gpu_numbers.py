@@ -23,7 +23,7 @@ from graphc.passes.gpu._host import host_operations, is_arithmetic, is_of_host, 
 from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for
 from graphc.passes.gpu._nest import Effects
 from graphc.passes.gpu._notation import global_position
-from graphc.passes.llvm._inner_loops import call_of
+from graphc.passes.llvm._code import call_of
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

@@ -19,7 +19,8 @@ from graphc.ir.helpers import callee_of
 from graphc.library.helpers import Split
 from graphc.library.markers import END, END_IN_FRAME, PLACE_ALL, PLANNED
 from graphc.library.pool import SIZES, decision
-from graphc.passes.llvm._inner_loops import CONSTANTS, call_of, constant_of
+from graphc.passes.llvm._code import add_to, call_of, constant_of, create, table_in, word, word_at
+from graphc.passes.llvm._inner_loops import CONSTANTS
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
@@ -241,47 +242,29 @@ def _buffer(op: ir.Operation, slots: Mapping[object, int]) -> _Buffer | None:
 
 
 def _place(module: ir.Module, workspace: ir.Value, buffers: Sequence[_Buffer], to: ir.Value) -> None:
-    pointer, i64 = ir.Type.parse("!llvm.ptr"), ir.IntegerType.get_signless(64)
-    number = sum(1 for op in module.body.operations if op.operation.name == "llvm.mlir.global")
-    name, count = f"graphc_places_{number}", 2 * len(buffers)
-    words = ", ".join(f"{buffer.slot}, {buffer.number}" for buffer in buffers)
-    before = ir.InsertionPoint.at_block_begin(module.body)
-    before.insert(
-        ir.Operation.parse(
-            f"llvm.mlir.global private unnamed_addr constant @{name}(dense<[{words}]> : tensor<{count}xi32>)"
-            f" : !llvm.array<{count} x i32>"
-        )
-    )
-    for callee, kinds in _KINDS.items():
-        _declare(module, callee, kinds)
+    count = sum(1 for op in module.body.operations if op.operation.name == "llvm.mlir.global")
     first = buffers[0].place
     with first.location, ir.InsertionPoint(first):
-        attributes = {"global_name": ir.FlatSymbolRefAttr.get(name)}
-        table = ir.Operation.create("llvm.mlir.addressof", [pointer], attributes=attributes).result
-        rows = _number(i64, len(buffers))
-        call_of(PLACE_ALL, [to, workspace, table, rows])
+        words = [word for buffer in buffers for word in (buffer.slot, buffer.number)]
+        table = table_in(module, f"graphc_places_{count}", words)
+        call_of(PLACE_ALL, [to, workspace, table, word(len(buffers))])
+    for callee, kinds in _KINDS.items():
+        _declare(module, callee, kinds)
     for buffer in buffers:
         for end in buffer.ends:
             with end.location, ir.InsertionPoint(end):
-                call_of(END_IN_FRAME, [to, _number(i64, buffer.slot), end.operands[1]])
+                call_of(END_IN_FRAME, [to, word(buffer.slot), end.operands[1]])
             end.erase()
         address = buffer.store.operands[1].owner
         for op in (buffer.store, address, buffer.read, buffer.place):
             op.operation.erase()
 
 
-def _number(kind: ir.Type, value: int) -> ir.Value:
-    attributes = {"value": ir.IntegerAttr.get(kind, value)}
-    return ir.Operation.create("llvm.mlir.constant", [kind], attributes=attributes).result
-
-
 def _declare(module: ir.Module, name: str, kinds: str) -> None:
     """Declares a function, once."""
     table = ir.SymbolTable(module.operation)
     if name not in table:
-        ir.InsertionPoint.at_block_begin(module.body).insert(
-            ir.Operation.parse(f"llvm.func @{name}({kinds})")
-        )
+        add_to(module, f"llvm.func @{name}({kinds})")
 
 
 # What passes values on, or control: other instructions compute.
@@ -329,7 +312,6 @@ class Kernel:
 
     def __init__(self, module: Any, main: Any, slots: dict[Any, int]) -> None:
         self._module, self._main, self._slots = module, main, slots
-        self._pointer = ir.Type.parse("!llvm.ptr")
 
     def call(
         self, nests: Sequence[Nest], places: dict[str, dict[int, int]], columns: dict[str, list[int]]
@@ -337,13 +319,10 @@ class Kernel:
         """Fills a frame, and calls nests with it."""
         entry = self._main.regions[0].blocks[0]
         with self._main.location, ir.InsertionPoint.at_block_begin(entry):
-            i64 = ir.IntegerType.get_signless(64)
             kind = ir.Type.parse(f"!llvm.array<{max(len(self._slots), 1)} x i64>")
-            one = ir.Operation.create(
-                "llvm.mlir.constant", [i64], attributes={"value": ir.IntegerAttr.get(i64, 1)}
-            )
             attributes = {"elem_type": ir.TypeAttr.get(kind)}
-            self._frame = ir.Operation.create("llvm.alloca", [self._pointer], [one.result], attributes)
+            pointer = ir.Type.parse("!llvm.ptr")
+            self._frame = ir.Operation.create("llvm.alloca", [pointer], [word(1)], attributes)
         last = self._frame
         for key, slot in self._slots.items():
             is_number = isinstance(key, tuple)
@@ -367,17 +346,8 @@ class Kernel:
             value = key
             if isinstance(key, tuple):
                 attributes = {"value": ir.Attribute.parse(key[1])}
-                value = ir.Operation.create(
-                    "llvm.mlir.constant", [ir.Type.parse(key[0])], attributes=attributes
-                ).result
-            attributes = {
-                "elem_type": ir.TypeAttr.get(ir.IntegerType.get_signless(64)),
-                "rawConstantIndices": ir.DenseI32ArrayAttr.get([slot]),
-            }
-            place = ir.Operation.create(
-                "llvm.getelementptr", [self._pointer], [self._frame.result], attributes
-            )
-            return ir.Operation.create("llvm.store", [], [value, place.result])
+                value = create("llvm.mlir.constant", ir.Type.parse(key[0]), [], attributes)
+            return ir.Operation.create("llvm.store", [], [value, word_at(self._frame.result, slot)])
 
     def _replace(self, nest: Nest, row: list[int], has_row: bool, declared: set[str]) -> None:
         """Makes the call of a nest one of its entry."""
@@ -385,25 +355,14 @@ class Kernel:
         if name not in declared:
             declared.add(name)
             kinds = "!llvm.ptr, !llvm.ptr" if has_row else "!llvm.ptr"
-            text = f"llvm.func hidden @{name}({kinds})"
-            ir.InsertionPoint.at_block_begin(self._module.body).insert(ir.Operation.parse(text))
+            add_to(self._module, f"llvm.func hidden @{name}({kinds})")
         with self._main.location, ir.InsertionPoint(nest.call):
-            operands = [self._frame.result]
+            operands: list[ir.Value] = [self._frame.result]
             if has_row:
-                operands.append(self._row(f"graphc_row_{nest.name}", row))
+                # Where in the frame the arguments of the call are.
+                operands.append(table_in(self._module, f"graphc_row_{nest.name}", row or [0]))
             call_of(name, operands)
         nest.call.erase()
-
-    def _row(self, name: str, row: list[int]) -> Any:
-        """The address of a table: where in the frame the arguments of a call are."""
-        count = max(len(row), 1)
-        values = f"dense<[{', '.join(map(str, row or [0]))}]> : tensor<{count}xi32>"
-        text = (
-            f"llvm.mlir.global private unnamed_addr constant @{name}({values}) : !llvm.array<{count} x i32>"
-        )
-        ir.InsertionPoint.at_block_begin(self._module.body).insert(ir.Operation.parse(text))
-        attributes = {"global_name": ir.FlatSymbolRefAttr.get(name)}
-        return ir.Operation.create("llvm.mlir.addressof", [self._pointer], attributes=attributes).result
 
 
 def is_glue(function: ir.Operation) -> bool:

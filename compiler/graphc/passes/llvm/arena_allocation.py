@@ -4,17 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 from graphc.ir.helpers import HELPER, attribute_of, callee_of, declared
 from graphc.ir.walk import LOOPS, split_after, symbol_of, walk_for
 from graphc.library.helpers import CONTEXT, Allocation
 from graphc.passes import Pass
-from graphc.passes.llvm._inner_loops import call_of
+from graphc.passes.llvm._code import add_to, branch_to, call_of, compare, constant, create, word
 from graphc_dialects._mlir import ir
-
-if TYPE_CHECKING:
-    from types import ModuleType
 
 _MOST_BYTES = 2.0**60
 _ORDERED_LESS_OR_EQUAL = 5  # llvm.fcmp "ole"
@@ -60,44 +57,38 @@ class ArenaAllocation(Pass):
                 callee = callee_of(call)
                 helper = helpers.get(callee)
                 if callee == "malloc":
-                    self._replace(ir, call, context)
+                    self._replace(call, context)
                     replaced += 1
                 elif callee == "free":
                     call.erase()
                 elif isinstance(helper, CONTEXT):
-                    new = with_context[callee] = _pass_context(ir, call, context)
+                    new = with_context[callee] = _pass_context(call, context)
                     if helper.takes_memory:
-                        self._return_on_null(ir, new)
+                        self._return_on_null(new)
                     elif helper.gives_status:
-                        self._return_on_status(ir, new)
+                        self._return_on_status(new)
         if replaced:
-            self._declare(ir, module)
-        self._redeclare(ir, module, with_context)
+            self._declare(module)
+        self._redeclare(module, with_context)
         self.count("allocations", replaced)
 
-    def _replace(self, ir: ModuleType, call: ir.Operation, context: ir.Value) -> None:
+    def _replace(self, call: ir.Operation, context: ir.Value) -> None:
         with ir.InsertionPoint(call), call.location:
-            operands = [context, _checked_bytes(ir, call.operands[0])]
+            operands = [context, _checked_bytes(call.operands[0])]
             new = call_of(Allocation().symbol, operands, [call.results[0].type])
         call.results[0].replace_all_uses_with(new.results[0])
         call.erase()
-        self._return_on_null(ir, new)
+        self._return_on_null(new)
 
-    def _return_on_null(self, ir: Any, call: ir.Operation) -> None:
+    def _return_on_null(self, call: ir.Operation) -> None:
         """`if (!memory) return -1;` after an allocation of a kernel."""
-        i64 = ir.IntegerType.get_signless(64)
+        _return_if(call, _EQUAL, lambda: word(-1))
 
-        def minus_one() -> ir.Value:
-            attributes = {"value": ir.IntegerAttr.get(i64, -1)}
-            return ir.Operation.create("llvm.mlir.constant", results=[i64], attributes=attributes).result
-
-        _return_if(ir, call, _EQUAL, minus_one)
-
-    def _return_on_status(self, ir: ModuleType, call: ir.Operation) -> None:
+    def _return_on_status(self, call: ir.Operation) -> None:
         """`if (status) return status;` after a poll."""
-        _return_if(ir, call, _NOT_EQUAL, lambda: call.result)
+        _return_if(call, _NOT_EQUAL, lambda: call.result)
 
-    def _redeclare(self, ir: ModuleType, module: ir.Module, calls: dict[str, ir.Operation]) -> None:
+    def _redeclare(self, module: ir.Module, calls: dict[str, ir.Operation]) -> None:
         """Gives the declarations of what takes the context that argument."""
         for op in [op.operation for op in module.body.operations]:
             name = symbol_of(op)
@@ -108,13 +99,13 @@ class ArenaAllocation(Pass):
                 kind = ir.Type.parse(f"!llvm.func<{result} ({operands})>")
                 op.attributes["function_type"] = ir.TypeAttr.get(kind)
 
-    def _declare(self, ir: ModuleType, module: ir.Module) -> None:
+    def _declare(self, module: ir.Module) -> None:
         helper = Allocation()
-        text = (
+        add_to(
+            module,
             f"llvm.func @{helper.symbol}(!llvm.ptr, i64) -> (!llvm.ptr {{llvm.noalias}}) "
-            f"attributes {{no_unwind, {HELPER} = {attribute_of(helper)}}}"
+            f"attributes {{no_unwind, {HELPER} = {attribute_of(helper)}}}",
         )
-        ir.InsertionPoint.at_block_begin(module.body).insert(ir.Operation.parse(text))
 
 
 def _begin_lifetimes(block: ir.Block) -> None:
@@ -124,10 +115,10 @@ def _begin_lifetimes(block: ir.Block) -> None:
                 ir.Operation.create("llvm.intr.lifetime.start", [], [op.result])
 
 
-def _return_if(ir: ModuleType, call: ir.Operation, predicate: int, status: Callable[[], object]) -> None:
+def _return_if(call: ir.Operation, predicate: int, status: Callable[[], ir.Value]) -> None:
     """Ends a kernel after a call whose result is equal, or not equal, to zero."""
     block = call.block
-    if not _returns_status(ir, block.owner):
+    if not _returns_status(block.owner):
         return
     rest = split_after(call)
     failed = rest.create_after()
@@ -135,21 +126,10 @@ def _return_if(ir: ModuleType, call: ir.Operation, predicate: int, status: Calla
         ir.Operation.create("llvm.return", operands=[status()])
     with ir.InsertionPoint(block), call.location:
         zero = ir.Operation.create("llvm.mlir.zero", results=[call.result.type]).result
-        ends = ir.Operation.create(
-            "llvm.icmp",
-            results=[ir.IntegerType.get_signless(1)],
-            operands=[call.result, zero],
-            attributes={"predicate": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), predicate)},
-        ).result
-        ir.Operation.create(
-            "llvm.cond_br",
-            operands=[ends],
-            successors=[failed, rest],
-            attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0])},
-        )
+        branch_to(compare(predicate, call.result, zero), (failed, []), (rest, []))
 
 
-def _pass_context(ir: ModuleType, call: ir.Operation, context: ir.Value) -> ir.Operation:
+def _pass_context(call: ir.Operation, context: ir.Value) -> ir.Operation:
     """Calls a function with the context before its other arguments; returns the new call."""
     operands = [context, *call.operands]
     with ir.InsertionPoint(call), call.location:
@@ -160,63 +140,46 @@ def _pass_context(ir: ModuleType, call: ir.Operation, context: ir.Value) -> ir.O
     return new
 
 
-def _checked_bytes(ir: ModuleType, size: ir.Value) -> ir.Value:
+def _checked_bytes(size: ir.Value) -> ir.Value:
     """The bytes, or -1 if they are a product that overflows; computed once more in floats, which do not."""
     if getattr(size.owner, "name", "") not in ("llvm.ptrtoint", "llvm.add", "llvm.mul"):
         return size
-    types = _Types(ir.IntegerType.get_signless(64), ir.F64Type.get())
-    product = _as_float(ir, size, types)
+    product = _as_float(size)
     if product is None:
         return size
-    limit = _number(ir, types.real, ir.FloatAttr.get(types.real, _MOST_BYTES))
-    minus_one = _number(ir, types.integer, ir.IntegerAttr.get(types.integer, -1))
-    predicate = ir.IntegerAttr.get(types.integer, _ORDERED_LESS_OR_EQUAL)
-    truth = ir.IntegerType.get_signless(1)
-    fits = ir.Operation.create("llvm.fcmp", [truth], [product, limit], {"predicate": predicate}).result
-    return ir.Operation.create("llvm.select", [types.integer], [fits, size, minus_one]).result
+    limit = constant(ir.FloatAttr.get(ir.F64Type.get(), _MOST_BYTES))
+    predicate = ir.IntegerAttr.get(size.type, _ORDERED_LESS_OR_EQUAL)
+    fits = create("llvm.fcmp", ir.IntegerType.get_signless(1), [product, limit], {"predicate": predicate})
+    return create("llvm.select", size.type, [fits, size, word(-1)])
 
 
-class _Types(NamedTuple):
-    integer: Any
-    real: Any
-
-
-def _number(ir: ModuleType, type_: ir.Type, value: ir.Attribute) -> ir.Value:
-    return ir.Operation.create("llvm.mlir.constant", [type_], attributes={"value": value}).result
-
-
-def _as_float(ir: ModuleType, value: ir.Value, types: _Types) -> ir.Value | None:
+def _as_float(value: ir.Value) -> ir.Value | None:
     """A number of bytes or elements as a float, through the operations that multiply sizes; None if it is
     known when compiling.
     """
     op: Any = value.owner
-    name = "" if isinstance(op, ir.Block) else op.name
+    name, real = "" if isinstance(op, ir.Block) else op.name, ir.F64Type.get()
     if name == "llvm.mlir.constant":
         return None
     if name == "llvm.ptrtoint" and getattr(op.operands[0].owner, "name", "") == "llvm.getelementptr":
         # The address of element n after null: n times the size of an element, which is 16 at most.
         address = op.operands[0].owner
-        count = _as_float(ir, address.operands[1], types) if len(address.operands) == 2 else None
-        if count is None:
-            return None
-        largest = _number(ir, types.real, ir.FloatAttr.get(types.real, 16.0))
-        return ir.Operation.create("llvm.fmul", [types.real], [count, largest]).result
+        count = _as_float(address.operands[1]) if len(address.operands) == 2 else None
+        return count and create("llvm.fmul", real, [count, constant(ir.FloatAttr.get(real, 16.0))])
     if name in ("llvm.mul", "llvm.add"):
-        parts = [_as_float(ir, x, types) for x in op.operands]
+        parts = [_as_float(x) for x in op.operands]
         if all(part is None for part in parts):
             return None
-        parts = [
-            ir.Operation.create("llvm.sitofp", [types.real], [x]).result if part is None else part
-            for part, x in zip(parts, op.operands, strict=True)
-        ]
-        return ir.Operation.create(f"llvm.f{name[5:]}", [types.real], parts).result
-    return ir.Operation.create("llvm.sitofp", [types.real], [value]).result
+        pairs = zip(parts, op.operands, strict=True)
+        return create(
+            f"llvm.f{name[5:]}", real, [part or create("llvm.sitofp", real, [x]) for part, x in pairs]
+        )
+    return create("llvm.sitofp", real, [value])
 
 
-def _returns_status(ir: ModuleType, function: ir.Operation) -> bool:
-    return "-> i64" in str(function.attributes["function_type"]) or "i64 (" in str(
-        function.attributes["function_type"]
-    )
+def _returns_status(function: ir.Operation) -> bool:
+    kind = str(function.attributes["function_type"])
+    return "-> i64" in kind or "i64 (" in kind
 
 
 def _arguments(function: ir.Operation) -> Any:

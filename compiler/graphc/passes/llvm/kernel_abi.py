@@ -8,6 +8,7 @@ from typing import Any
 from graphc.ir.diagnostics import node_of
 from graphc.ir.walk import signature_of
 from graphc.passes import Pass
+from graphc.passes.llvm._code import word_at
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import NAME
 
@@ -56,14 +57,12 @@ class _Function:
     """The rewrite of one function."""
 
     def __init__(self, op: ir.Operation, sites: list[ir.Attribute]) -> None:
-        self._ir = ir
         self._op = op
         self._sites = sites
         self._i64 = ir.IntegerType.get_signless(64)
         self._pointer = ir.Type.parse("!llvm.ptr")
 
     def rewrite(self) -> None:
-        ir = self._ir
         function_type = signature_of(self._op)
         if "graphc.part" in self._op.attributes:
             self._op.attributes["graphc.buffers"] = self._data_pointers(function_type.inputs)
@@ -98,11 +97,11 @@ class _Function:
         positions = []
         at = 0
         for kind in inputs:
-            is_buffer = isinstance(kind, self._ir.MemRefType)
+            is_buffer = isinstance(kind, ir.MemRefType)
             if is_buffer:
                 positions.append(at + 1)
-            at += 3 + 2 * self._ir.MemRefType(kind).rank if is_buffer else 1
-        return self._ir.DenseI32ArrayAttr.get(positions)
+            at += 3 + 2 * ir.MemRefType(kind).rank if is_buffer else 1
+        return ir.DenseI32ArrayAttr.get(positions)
 
     def _rewrite_block(self, block: ir.Block) -> None:
         """Splits the block after each check, last check first, so that every operation moves once."""
@@ -120,27 +119,21 @@ class _Function:
             after = [self._branch(op, rest)]
 
     def _return(self, op: ir.Operation) -> None:
-        ir = self._ir
         with ir.InsertionPoint(op), op.location:
             for position, value in enumerate(op.operands):
-                number = self._create("arith.index_cast", [self._i64], [value]).result
-                self._store(number, self._out, position)
-            zero = self._constant(0)
-            self._create("func.return", [], [zero])
+                self._store(value, self._out, position)
+            self._give_back(0)
         op.erase()
 
     def _branch(self, check: ir.Operation, rest: ir.Block) -> ir.Operation:
         """Goes on in a block, or returns, instead of a check; the operation that does."""
-        ir = self._ir
         condition, given, expected = check.operands
         failed = rest.create_after()
         self._sites.append(self._site(check))
         with ir.InsertionPoint(failed), check.location:
             for position, value in enumerate((given, expected)):
-                self._store(
-                    self._create("arith.index_cast", [self._i64], [value]).result, self._context, position + 1
-                )
-            self._create("func.return", [], [self._constant(len(self._sites))])
+                self._store(value, self._context, position + 1)
+            self._give_back(len(self._sites))
         with ir.InsertionPoint(check), check.location:
             branch = ir.Operation.create(
                 "cf.cond_br",
@@ -153,26 +146,15 @@ class _Function:
 
     def _site(self, check: ir.Operation) -> ir.Attribute:
         attributes = {name: check.attributes[name] for name in ("message", "error")}
-        attributes["node"] = self._ir.StringAttr.get(node_of(check))
-        return self._ir.DictAttr.get(attributes)
+        attributes["node"] = ir.StringAttr.get(node_of(check))
+        return ir.DictAttr.get(attributes)
 
-    def _create(self, name: str, results: list[ir.Type], operands: list[ir.Value], **attributes: Any) -> Any:
-        return self._ir.Operation.create(name, results=results, operands=operands, attributes=attributes)
+    def _give_back(self, status: int) -> None:
+        attributes = {"value": ir.IntegerAttr.get(self._i64, status)}
+        number = ir.Operation.create("arith.constant", [self._i64], [], attributes).result
+        ir.Operation.create("func.return", [], [number])
 
-    def _constant(self, value: int) -> ir.Value:
-        return self._create(
-            "arith.constant", [self._i64], [], value=self._ir.IntegerAttr.get(self._i64, value)
-        ).result
-
-    def _store(self, value: ir.Value, pointer: ir.Value, position: int) -> None:
-        """`((int64_t *)pointer)[position] = value`."""
-        ir = self._ir
-        if position:
-            pointer = self._create(
-                "llvm.getelementptr",
-                [self._pointer],
-                [pointer],
-                elem_type=ir.TypeAttr.get(self._i64),
-                rawConstantIndices=ir.DenseI32ArrayAttr.get([position]),
-            ).result
-        self._create("llvm.store", [], [value, pointer])
+    def _store(self, index: ir.Value, pointer: ir.Value, position: int) -> None:
+        """`((int64_t *)pointer)[position] = index`."""
+        value = ir.Operation.create("arith.index_cast", [self._i64], [index]).result
+        ir.Operation.create("llvm.store", [], [value, word_at(pointer, position) if position else pointer])

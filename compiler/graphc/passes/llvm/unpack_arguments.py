@@ -4,17 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from graphc.ir.build import constant_value
 from graphc.ir.helpers import callee_of
-from graphc.ir.walk import LOOPS, signature_of, symbol_of
+from graphc.ir.walk import LOOPS, definition, signature_of, symbol_of
 from graphc.library.markers import END, PLACES
 from graphc.passes import Pass
+from graphc.passes.llvm._code import struct_of
 from graphc_dialects._mlir import ir
-
-if TYPE_CHECKING:
-    from types import ModuleType
 
 # Positions in a descriptor, as `llvm.extractvalue` takes them: the pointer to the elements, and the offset.
 # After those, (3, i) is size i and (4, i) stride i.
@@ -50,7 +48,7 @@ class UnpackArguments(Pass):
     def run(self, module: ir.Module) -> None:
         operations = [op.operation for op in module.body.operations]
         functions = {symbol_of(op): op for op in operations if op.name == "func.func"}
-        rewrite = _Rewrite(ir)
+        rewrite = _Rewrite()
         plans: dict[str, list[_Parts]] = {}
         for name, op in functions.items():
             if "graphc.part" in op.attributes:
@@ -97,18 +95,12 @@ class _Buffer(NamedTuple):
 
 
 class _Rewrite:
-    """Rewrites functions and calls.
+    """Rewrites functions and calls."""
 
-    Args:
-        ir: the bindings.
-    """
-
-    def __init__(self, ir: Any) -> None:
-        self._ir = ir
+    def __init__(self) -> None:
         self._pointer = ir.Type.parse("!llvm.ptr")
         self._i64 = ir.IntegerType.get_signless(64)
         self._buffers: dict[ir.Type, _Buffer | None] = {}
-        self._positions: dict[_Position, ir.Attribute] = {}
         # In the functions with calls: the descriptors of buffers, and what was read of them.
         self._descriptors: dict[ir.Value, ir.Value] = {}
         self._read: dict[tuple[object, _Position], ir.Value] = {}
@@ -116,7 +108,6 @@ class _Rewrite:
 
     def define(self, function: ir.Operation) -> list[_Parts]:
         """Rewrites the arguments of a function; returns what each of the old ones has become."""
-        ir = self._ir
         entry = function.regions[0].blocks[0]
         old = list(entry.arguments)
         plan: list[_Parts] = []
@@ -132,27 +123,17 @@ class _Rewrite:
                     argument.replace_all_uses_with(new[0])
                     continue
                 pointers.append(len(entry.arguments) - len(old) - len(new))
-                value = ir.Operation.create("llvm.mlir.poison", [buffer.struct]).result
-                for position, part in zip(parts, new, strict=True):
-                    attributes = {"position": self._position(position)}
-                    value = ir.Operation.create(
-                        "llvm.insertvalue", [buffer.struct], [value, part], attributes
-                    ).result
-                argument.replace_all_uses_with(_cast(ir, value, argument.type))
+                value = struct_of(buffer.struct, zip(parts, new, strict=True))
+                argument.replace_all_uses_with(_cast(value, argument.type))
         for _ in old:
             entry.erase_argument(0)
-        self._retype(function, plan)
+        self.declare(function, plan)
         function.attributes["graphc.buffers"] = ir.DenseI32ArrayAttr.get(pointers)
         return plan
 
-    def declare(self, function: ir.Operation, plan: Sequence[_Parts]) -> None:
-        """Rewrites the type of a function without a body."""
-        self._retype(function, plan)
-
     def call(self, call: ir.Operation, plan: Sequence[_Parts]) -> None:
         """Rewrites a call."""
-        ir = self._ir
-        operands: list[object] = []
+        operands: list[ir.Value] = []
         with call.location:
             for value, parts in zip(call.operands, plan, strict=True):
                 if parts is None:
@@ -163,8 +144,8 @@ class _Rewrite:
             ir.Operation.create("func.call", [], operands, attributes, ip=ir.InsertionPoint(call))
         call.erase()
 
-    def _retype(self, function: ir.Operation, plan: Sequence[_Parts]) -> None:
-        ir = self._ir
+    def declare(self, function: ir.Operation, plan: Sequence[_Parts]) -> None:
+        """Rewrites the type of a function."""
         old = signature_of(function)
         inputs = [
             new for kind, parts in zip(old.inputs, plan, strict=True) for new in self._types(kind, parts)
@@ -181,34 +162,30 @@ class _Rewrite:
         found = self._read.get((value, position))
         if found is not None:
             return found
-        ir = self._ir
         if position == _SIZE and self._is_place(value):
             found = self._read[value, position] = self._word(value.owner.operands[-1])
             return found
         descriptor = self._descriptors.get(value)
         if descriptor is None:
             with self._after_definition(value):
-                descriptor = _cast(ir, value, self._buffer(value.type).struct)  # type: ignore[union-attr]
+                descriptor = _cast(value, self._buffer(value.type).struct)  # type: ignore[union-attr]
             self._descriptors[value] = descriptor
         kind = self._pointer if position == _POINTER else self._i64
-        attributes = {"position": self._position(position)}
         with ir.InsertionPoint.after(descriptor.owner):
+            attributes = {"position": ir.DenseI64ArrayAttr.get(list(position))}
             found = ir.Operation.create("llvm.extractvalue", [kind], [descriptor], attributes).result
         self._read[value, position] = found
         return found
 
     def _is_place(self, value: ir.Value) -> bool:
         """True if a buffer is the result of a function that is told its bytes."""
-        ir, op = self._ir, value.owner
-        if isinstance(op, ir.Block) or op.name != "func.call":
-            return False
-        return callee_of(op) in PLACES
+        op = definition(value, "func.call")
+        return op is not None and callee_of(op) in PLACES
 
     def _word(self, index: ir.Value) -> ir.Value:
         """An index as the integer that it will be."""
         found = self._words.get(index)
         if found is None:
-            ir = self._ir
             with self._after_definition(index):
                 found = ir.Operation.create("arith.index_cast", [self._i64], [index]).result
             self._words[index] = found
@@ -216,15 +193,9 @@ class _Rewrite:
 
     def _after_definition(self, value: ir.Value) -> ir.InsertionPoint:
         """The insertion point after what makes a value."""
-        ir, owner = self._ir, value.owner
+        owner = value.owner
         is_argument = isinstance(owner, ir.Block)
         return ir.InsertionPoint.at_block_begin(owner) if is_argument else ir.InsertionPoint.after(owner)
-
-    def _position(self, position: _Position) -> ir.Attribute:
-        found = self._positions.get(position)
-        if found is None:
-            found = self._positions[position] = self._ir.DenseI64ArrayAttr.get(list(position))
-        return found
 
     def _buffer(self, kind: ir.Type) -> _Buffer | None:
         """About a type; None if it is not that of a buffer."""
@@ -233,21 +204,20 @@ class _Rewrite:
         return self._buffers[kind]
 
     def _describe(self, kind: ir.Type) -> _Buffer | None:
-        ir = self._ir
         if not isinstance(kind, ir.MemRefType):
             return None
         memref = ir.MemRefType(kind)
         rank = memref.rank
         arrays = f", array<{rank} x i64>, array<{rank} x i64>" if rank else ""
         struct = ir.Type.parse(f"!llvm.struct<(ptr, ptr, i64{arrays})>")
-        is_plain = memref.affine_map == ir.AffineMap.get_identity(rank)
+        is_plain = memref.layout == ir.AffineMapAttr.get(ir.AffineMap.get_identity(rank))
         # Those of the identity are products of sizes; the last one is 1.
         known = [all(size >= 0 for size in memref.shape[i + 1 :]) for i in range(rank)]
         strides = tuple((4, i) for i in range(rank) if not known[i])
         return _Buffer(struct, rank, strides, is_plain)
 
 
-def _cast(ir: ModuleType, value: ir.Value, kind: ir.Type) -> ir.Value:
+def _cast(value: ir.Value, kind: ir.Type) -> ir.Value:
     return ir.Operation.create("builtin.unrealized_conversion_cast", [kind], [value]).result
 
 

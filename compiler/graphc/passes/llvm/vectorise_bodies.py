@@ -5,7 +5,7 @@ LLVM takes two thirds of the time of such a compilation: of one addition it make
 what to simplify before and after each, and finds nothing that MLIR's passes have left. What this pass writes
 is final: LLVM inlines the glue around it and selects instructions.
 
-The invariant on which that rests: an operation of `_LANEWISE` does to each lane of a vector what it does to
+The invariant on which that rests: an operation of `LANEWISE` does to each lane of a vector what it does to
 a number, as do libmvec's functions for those of libm; an access is the element of a buffer at a number that
 the iterations count, up or down; what is stored lies in a buffer that does not overlap the others, and is
 read in the same iteration alone; and an accumulator is only added to, in an order that does not matter.
@@ -15,56 +15,26 @@ Loops whose iterations wait for each other are final as they are. A kernel with 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import field
-from typing import Any, ClassVar
+from typing import Any
 
 from graphc.ir.helpers import callee_of
-from graphc.ir.walk import named_attributes, symbol_of
+from graphc.ir.walk import symbol_of
 from graphc.library.markers import PLACES
 from graphc.passes import Pass
-from graphc.passes.llvm._inner_loops import (
-    Counted,
-    apart_from_others,
-    call_of,
-    constant_of,
-    counted,
-    inner_loops,
-    last_of,
-)
+from graphc.passes.llvm._code import BITS, LANEWISE, Loop, called, constant_of, counted, inner_loops, last_of
+from graphc.passes.llvm._inner_loops import apart_from_others
 from graphc.passes.llvm.divide_kernel import EXPORTS
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
 # On a `@main` whose loops are final, and on modules; on a `@main` that is inlined and still made better.
 VECTORISED, INLINED = "graphc.vectorised", "graphc.inlined"
-_LANEWISE = frozenset(
-    f"llvm.{name}"
-    for name in (
-        "fadd fsub fmul fdiv fneg fcmp icmp select add sub mul and or xor shl lshr ashr bitcast sitofp "
-        "uitofp fptosi fptoui fpext fptrunc sext zext trunc intr.fma intr.fmuladd intr.fabs intr.sqrt "
-        "intr.copysign intr.minnum intr.maxnum intr.minimum intr.maximum intr.smin intr.smax intr.umin "
-        "intr.umax intr.abs intr.floor intr.ceil intr.trunc intr.rint intr.nearbyint intr.roundeven"
-    ).split()
-)
-# Of libm: what glibc's libmvec has for vectors, at most 4 units in the last place off (docs/math.md has
-# measured errors), and the number of arguments. Those with an expansion of their own only get here if
-# `expand-math` was told to keep them.
-_UNARY = (
-    "acos acosh asin asinh atan atanh cbrt cos cosh erf erfc exp exp2 expm1 log log10 log1p log2 sin "
-    "sinh tan tanh"
-)
-FUNCTIONS = dict.fromkeys(_UNARY.split(), 1) | dict.fromkeys(("atan2", "pow"), 2)
-# Letters of its instruction sets by bytes of a vector.
-_LETTERS = {16: "b", 32: "d", 64: "e"}
-_BITS = {"f64": 64, "f32": 32, "i64": 64, "i32": 32, "i16": 16, "i8": 8, "i1": 1}
 # Of what AVX2 has no vectors: the instructions that make up for it take longer than numbers one by one.
 _SLOW = {
     **dict.fromkeys(("llvm.sitofp", "llvm.fptosi", "llvm.mul"), ("i64", "i8")),
     **dict.fromkeys(("llvm.uitofp", "llvm.fptoui"), ("i64", "i32")),
     **dict.fromkeys(("llvm.shl", "llvm.lshr", "llvm.ashr"), ("i8", "i16")),
 }
-_Copies = tuple[tuple[int, int], ...]
-_LESS, _SLE, _BELOW = 2, 3, 6  # predicates of llvm.icmp: slt, sle, ult
 _DYNAMIC = -(2**31)
 # Blocks of a function with one loop: entry, head, body, end.
 _ONE_LOOP = 4
@@ -192,45 +162,6 @@ class VectoriseBodies(Pass):
                 body.append(op.clone())
 
 
-@record()
-class Loop:
-    """A loop that can be written with vectors.
-
-    Attributes:
-        function: that it is in.
-        counted: its blocks.
-        inside: the operations of the body that depend on the iteration, without the branch.
-        constant: its other ones.
-        numbers: those that count with the iterations, up or down: 1 or -1.
-        sums: those of them that add to the accumulators of the loop, in their order.
-        pointers: base and element type of each address.
-        bits: of the widest element.
-        work: how many operations work on vectors.
-    """
-
-    function: ir.Operation
-    counted: Counted
-    inside: list[Any] = field(default_factory=list)
-    constant: list[Any] = field(default_factory=list)
-    numbers: dict[Any, int] = field(default_factory=dict)
-    sums: list[Any] = field(default_factory=list)
-    pointers: dict[Any, tuple[Any, Any]] = field(default_factory=dict)
-    bits: int = 8
-    work: int = 0
-
-    def write(self, size: int, widest: int, masks: bool, declared: set[str]) -> None:
-        """Replaces the loop.
-
-        Args:
-            size: bytes of a vector.
-            widest: the same in functions that compute much.
-            masks: whether a vector may be less than whole.
-            declared: functions that the module declares; gains those that are called.
-        """
-        size = size if "passthrough" in self.function.attributes else widest
-        (_Masked if masks else _Vectors)(self, size, declared).write()
-
-
 def _is_settled(blocks: Sequence[Any], written: set[str]) -> bool:
     """True if LLVM could do nothing for a loop: it is final, or calls one that is."""
     calls = (op.operation for block in blocks for op in block.operations if op.name == "llvm.call")
@@ -282,7 +213,7 @@ class _Scan:
     Args:
         loop: gains what is found.
         libmvec: whether functions of libm have those of vectors.
-        all_lanes: whether the machine has all of `_LANEWISE` for vectors.
+        all_lanes: whether the machine has all of `LANEWISE` for vectors.
     """
 
     def __init__(self, loop: Loop, libmvec: bool, all_lanes: bool) -> None:
@@ -351,7 +282,7 @@ class _Scan:
             return plain and operands[1] in loop.numbers and operands[0] not in self._own
         if not loop.numbers.keys().isdisjoint(operands):
             return False
-        if name in _LANEWISE or (self._libmvec and called(op)):
+        if name in LANEWISE or (self._libmvec and called(op)):
             values = *operands, *op.results
             slow = () if self._all_lanes else _SLOW.get(name, ())
             counted = all(map(self._count, values))
@@ -381,7 +312,7 @@ class _Scan:
         """Takes a value into account; False if it is no number."""
         kind = value.type
         if kind not in self._bits:
-            self._bits[kind] = _BITS.get(str(kind))
+            self._bits[kind] = BITS.get(str(kind))
             self._loop.bits = max(self._loop.bits, self._bits[kind] or 0)
         return self._bits[kind] is not None
 
@@ -407,25 +338,13 @@ def _buffer_of(pointer: ir.Value) -> ir.Value | None:
     return pointer if owner.name == "llvm.call" and callee_of(owner.operation) in PLACES else None
 
 
-def called(op: ir.Operation) -> str:
-    """The function of libm, as libmvec names it, that an operation calls; empty if it is something else."""
-    if op.name == "llvm.call":
-        name = callee_of(op)
-    elif op.name.startswith("llvm.intr.") and op.results:
-        name = op.name.removeprefix("llvm.intr.") + ("f" if str(op.results[0].type) == "f32" else "")
-    else:
-        return ""
-    kind = "f64" if name in FUNCTIONS else "f32" if name.removesuffix("f") in FUNCTIONS else ""
-    return name if kind and op.results and str(op.results[0].type) == kind else ""
-
-
 def _is_number(op: ir.Operation) -> bool:
     """True if an operation has no effect but a number of floating point, or an address.
 
     One that depends on no iteration is done once: the product that fills what a recurrence has not changed
     any more may be denormal, for which some processors take a hundred cycles.
     """
-    is_float = op.name in _LANEWISE and isinstance(op.results[0].type, ir.FloatType)
+    is_float = op.name in LANEWISE and isinstance(op.results[0].type, ir.FloatType)
     return is_float or op.name == "llvm.getelementptr"
 
 
@@ -434,338 +353,3 @@ def _is_plain(op: ir.Operation) -> bool:
     return all(name in ("alignment", "ordering") for name in op.attributes) and (
         "ordering" not in op.attributes or int(op.attributes["ordering"].value) == 0
     )
-
-
-class _Vectors:
-    """Writes a loop again.
-
-    A body with at most as many vector operations is written several times, so that its latencies overlap: one
-    that stores (`COPIES`), and one that adds up, where the next copy also waits for the sum.
-
-    Args:
-        loop: is replaced.
-        size: bytes of a vector.
-        declared: see `Loop.write`.
-    """
-
-    COPIES: ClassVar[_Copies] = ((8, 4),)
-    COPIES_OF_SUMS: ClassVar[_Copies] = ((8, 4), (60, 2))
-
-    def __init__(self, loop: Loop, size: int, declared: set[str]) -> None:
-        self._loop, self._declared = loop, declared
-        self._attributes = {op: named_attributes(op) for op in loop.inside}
-        self._lanes = 8 * size // loop.bits
-        once = "loop_annotation" in last_of(loop.counted.body).attributes
-        table = self.COPIES_OF_SUMS if loop.sums else self.COPIES
-        self._copies = 1 if once else next((copies for most, copies in table if loop.work <= most), 1)
-        self._i64, self._i8 = (ir.IntegerType.get_signless(bits) for bits in (64, 8))
-        self._kinds: dict[ir.Type, Any] = {}
-        self._splats: dict[ir.Value, Any] = {}
-
-    def write(self) -> None:
-        """Replaces the loop: `main` takes whole vectors, `rest` what is left, `done` adds up the lanes."""
-        head, bound = self._loop.counted.header, self._loop.counted.bound
-        leaving = last_of(self._loop.counted.before)
-        start, *initial = leaving.operands
-        for op in self._loop.constant:
-            op.move_before(leaving)
-        kinds = [self._vector(op.results[0].type) for op in self._loop.sums]
-        main = head.create_before(self._i64, *kinds * self._copies)
-        check, done = (head.create_before(self._i64, *kinds * many) for many in (self._copies, 1))
-        with leaving.location:
-            with ir.InsertionPoint(leaving):
-                stride, step = self._word(self._copies * self._lanes), self._word(self._lanes)
-                last = _create("llvm.sub", self._i64, [bound, stride])
-                self._spread()
-                zeros = [_constant(ir.DenseElementsAttr.get_splat(kind, _zero(kind))) for kind in kinds]
-                given, limit = [start, *zeros * self._copies], self._limit(bound, step)
-                _branch(_compare(_SLE, start, last), (main, given), (check, given))
-            with ir.InsertionPoint(main):
-                first, *sums = main.arguments
-                sums = self._body(first, sums, self._copies)
-                given = [_create("llvm.add", self._i64, [first, stride]), *sums]
-                _branch(_compare(_SLE, given[0], last), (main, given), (check, given))
-            with ir.InsertionPoint(check):
-                first, *sums = check.arguments
-                self._rest([first, *self._joined(sums)], limit, step, zeros, done)
-            with ir.InsertionPoint(done):
-                first, *sums = done.arguments
-                found = [
-                    _total(op, value, vector)
-                    for op, value, vector in zip(self._loop.sums, initial, sums, strict=True)
-                ]
-                _go(head, [first, *found])
-            leaving.erase()
-
-    def _limit(self, bound: ir.Value, step: ir.Value) -> ir.Value:
-        """The last number with a whole vector."""
-        return _create("llvm.sub", self._i64, [bound, step])
-
-    def _rest(
-        self, given: list[ir.Value], limit: ir.Value, step: ir.Value, zeros: list[ir.Value], done: ir.Block
-    ) -> None:
-        """Takes whole vectors one by one, at the insertion point; the loop stays, for what is less.
-
-        Args:
-            given: the number, and the accumulators.
-            limit: see `_limit`.
-            step: how many elements a vector has.
-            zeros: what changes no accumulator.
-            done: where the loop takes over.
-        """
-        if self._copies == 1:
-            _go(done, given)
-            return
-        rest = done.create_before(*[value.type for value in given])
-        _branch(_compare(_SLE, given[0], limit), (rest, given), (done, given))
-        with ir.InsertionPoint(rest):
-            number, *left = list[ir.Value](rest.arguments)
-            given = [_create("llvm.add", self._i64, [number, step]), *self._body(number, left, 1)]
-            _branch(_compare(_SLE, given[0], limit), (rest, given), (done, given))
-
-    def _joined(self, sums: list[ir.Value]) -> list[ir.Value]:
-        """The accumulators of all copies as those of one."""
-        count = len(self._loop.sums)
-        found = sums[:count]
-        for copy in range(1, self._copies):
-            found = [
-                _create(op.name, value.type, [value, sums[copy * count + i]], self._attributes[op])
-                for i, (op, value) in enumerate(zip(self._loop.sums, found, strict=True))
-            ]
-        return found
-
-    def _word(self, value: int) -> ir.Value:
-        return _constant(ir.IntegerAttr.get(self._i64, value))
-
-    def _vector(self, kind: ir.Type) -> ir.Type:
-        """The type of a vector of numbers of a type."""
-        if kind not in self._kinds:
-            self._kinds[kind] = ir.VectorType.get([self._lanes], kind)
-        return self._kinds[kind]
-
-    def _spread(self) -> None:
-        """Makes vectors of the numbers from outside that the loop uses."""
-        own = {*self._loop.counted.header.arguments}
-        for op in self._loop.inside:
-            own.update(op.results)
-            if op.name not in ("llvm.getelementptr", "llvm.load") and not self._is_counted(op):
-                for value in list(op.operands)[: 1 if op.name == "llvm.store" else None]:
-                    if value not in own and value not in self._splats:
-                        self._splats[value] = self._splat(value)
-
-    def _is_counted(self, op: Any) -> bool:
-        """True if an operation makes a number that counts with the iterations."""
-        return bool(op.results) and op.results[0] in self._loop.numbers
-
-    def _splat(self, value: ir.Value) -> ir.Value:
-        """A number in all lanes."""
-        kind, owner = self._vector(value.type), value.owner
-        if not isinstance(owner, ir.Block) and owner.name == "llvm.mlir.constant":
-            return _constant(ir.DenseElementsAttr.get_splat(kind, owner.attributes["value"]))
-        nothing = ir.Operation.create("llvm.mlir.poison", [kind]).result
-        first = _create("llvm.insertelement", kind, [nothing, value, self._word(0)])
-        mask = {"mask": ir.DenseI32ArrayAttr.get([0] * self._lanes)}
-        return ir.Operation.create("llvm.shufflevector", [kind], [first, nothing], mask).result
-
-    def _body(
-        self,
-        number: ir.Value,
-        sums: list[ir.Value],
-        copies: int,
-        mask: ir.Value | None = None,
-        zeros: Sequence[ir.Value] = (),
-    ) -> list[ir.Value]:
-        """The operations of an iteration on vectors, each for all copies before the next one.
-
-        Returns:
-            The accumulators of all copies.
-        """
-        adding = self._loop.sums
-        own = list(self._loop.counted.header.arguments)[1:]
-        new = []
-        for copy in range(copies):
-            mine = sums[copy * len(own) : (copy + 1) * len(own)]
-            new.append({**self._splats, **dict(zip(own, mine, strict=True))})
-        falls = -1 in self._loop.numbers.values()
-        masks = mask, self._reversed(mask) if mask is not None and falls else mask
-        new[0][self._loop.counted.header.arguments[0]] = number
-        for op in self._loop.inside:
-            with op.location:
-                if self._is_counted(op):
-                    one = [new[0].get(value, value) for value in op.operands]
-                    new[0][op.results[0]] = _create(op.name, self._i64, one, self._attributes[op])
-                    continue
-                if mask is not None and op in adding:
-                    place = adding.index(op)
-                    (value,) = [x for x in op.operands if x != own[place]]
-                    kept = _create("llvm.select", zeros[place].type, [mask, new[0][value], zeros[place]])
-                    new[0][value] = kept
-                for copy in range(copies):
-                    self._copy(op, copy, new, masks)
-        return [values[op.results[0]] for values in new for op in adding]
-
-    def _copy(
-        self, op: Any, copy: int, new: list[dict[ir.Value, ir.Value]], masks: tuple[ir.Value | None, ...]
-    ) -> None:
-        """An operation on the vectors of a copy, whose values it adds to."""
-        name, operands, values = op.name, list(op.operands), new[copy]
-        if name in ("llvm.load", "llvm.store"):
-            pointer = operands[-1]
-            falls = self._loop.numbers[pointer.owner.operands[1]] < 0
-            mask, address = masks[falls], values[pointer]
-            if name == "llvm.load":
-                value = self._load(address, op.results[0].type, mask)
-                values[op.results[0]] = self._reversed(value) if falls else value
-            else:
-                value = values[operands[0]]
-                self._store(self._reversed(value) if falls else value, address, operands[0].type, mask)
-            return
-        result = op.results[0]
-        if name == "llvm.getelementptr":
-            falls = self._loop.numbers[operands[1]] < 0
-            given, found = {**self._attributes[op]}, [operands[0], new[0][operands[1]]]
-            moved = copy * self._lanes
-            if falls:
-                # The first lane is the last in memory, and masked ones may be before the buffer.
-                moved = -moved or 1 - self._lanes
-                given = {key: given[key] for key in ("elem_type", "rawConstantIndices")}
-                found = found if copy else [_create(name, result.type, found, given)]
-            if moved:
-                given["rawConstantIndices"] = ir.DenseI32ArrayAttr.get([moved])
-                found = [new[0][result]] if copy else found[:1]
-            values[result] = _create(name, result.type, found, given)
-        elif name not in _LANEWISE:
-            values[result] = self._call(called(op), [values[value] for value in operands])
-        else:
-            found = [values[value] for value in operands]
-            values[result] = _create(name, self._vector(result.type), found, self._attributes[op])
-
-    def _reversed(self, value: ir.Value) -> ir.Value:
-        """A vector, the last lane first."""
-        order = {"mask": ir.DenseI32ArrayAttr.get(range(self._lanes - 1, -1, -1))}
-        return ir.Operation.create("llvm.shufflevector", [value.type], [value, value], order).result
-
-    def _call(self, name: str, operands: list[ir.Value]) -> ir.Value:
-        """A function of vectors, which the module declares."""
-        kind, count = operands[0].type, len(operands)
-        letter = _LETTERS[self._lanes * _BITS[str(kind.element_type)] // 8]
-        symbol = f"_ZGV{letter}N{self._lanes}{'v' * count}_{name}"
-        if symbol not in self._declared:
-            text = f"llvm.func @{symbol}({', '.join([str(kind)] * count)}) -> {kind} attributes {{no_unwind}}"
-            made = ir.Operation.parse(text)
-            ir.InsertionPoint.at_block_begin(self._loop.function.block).insert(made)
-            self._declared.add(symbol)
-        return call_of(symbol, operands, [kind]).result
-
-    def _load(self, address: ir.Value, element: ir.Type, mask: ir.Value | None) -> ir.Value:
-        kind, given = self._vector(element), {"alignment": _alignment(element, mask)}
-        if mask is None:
-            return _create("llvm.load", kind, [address], given)
-        zero = ir.Operation.create("llvm.mlir.zero", [kind]).result
-        return _create("llvm.intr.masked.load", kind, [address, mask, zero], given)
-
-    def _store(self, value: ir.Value, address: ir.Value, element: ir.Type, mask: ir.Value | None) -> None:
-        given = {"alignment": _alignment(element, mask)}
-        if mask is None:
-            ir.Operation.create("llvm.store", [], [value, address], given)
-        else:
-            ir.Operation.create("llvm.intr.masked.store", [], [value, address, mask], given)
-
-
-class _Masked(_Vectors):
-    """Writes a loop again, of which nothing stays."""
-
-    COPIES: ClassVar[_Copies] = ((8, 4), (60, 2))
-    COPIES_OF_SUMS: ClassVar[_Copies] = ((60, 4), (120, 2))
-
-    def write(self) -> None:
-        """Replaces the loop."""
-        head = self._loop.counted.header
-        test, branch = (op.operation for op in head.operations)
-        after, leave = branch.successors[1], list(branch.operands)[1:]
-        super().write()
-        branch.erase()
-        test.erase()
-        with ir.InsertionPoint(head), head.owner.location:
-            _go(after, leave)
-
-    def _limit(self, bound: ir.Value, step: ir.Value) -> ir.Value:
-        """The numbers of the lanes."""
-        counted = f"dense<[{', '.join(map(str, range(self._lanes)))}]> : vector<{self._lanes}xi8>"
-        return _constant(ir.Attribute.parse(counted))
-
-    def _rest(
-        self, given: list[ir.Value], limit: ir.Value, step: ir.Value, zeros: list[ir.Value], done: ir.Block
-    ) -> None:
-        """Takes the rest with masks, in the body of the loop as it was."""
-        rest, bound = self._loop.counted.body, self._loop.counted.bound
-        old = [op.operation for op in rest.operations]
-        number, *left = [rest.add_argument(value.type, old[-1].location) for value in given]
-        _branch(_compare(_LESS, given[0], bound), (rest, given), (done, given))
-        with ir.InsertionPoint(old[-1]):
-            # As many as fit in a byte: at most four vectors of bytes.
-            few = _create("llvm.trunc", self._i8, [_create("llvm.sub", self._i64, [bound, number])])
-            mask = _compare(_BELOW, limit, self._splat(few))
-            given = [
-                _create("llvm.add", self._i64, [number, step]),
-                *self._body(number, left, 1, mask, zeros),
-            ]
-            _branch(_compare(_LESS, given[0], bound), (rest, given), (done, given))
-        for op in reversed(old):
-            op.erase()
-
-
-def _alignment(element: ir.Type, mask: ir.Value | None) -> ir.IntegerAttr:
-    """Elements, not vectors, are aligned; masked accesses have another form of the attribute."""
-    kind = ir.IntegerType.get_signless(64 if mask is None else 32)
-    return ir.IntegerAttr.get(kind, _BITS[str(element)] // 8)
-
-
-def _create(
-    name: str, kind: ir.Type, operands: Sequence[ir.Value], attributes: dict[str, Any] | None = None
-) -> ir.Value:
-    return ir.Operation.create(name, [kind], operands, attributes or {}).result
-
-
-def _constant(value: ir.Attribute) -> ir.Value:
-    return ir.Operation.create("llvm.mlir.constant", [value.type], [], {"value": value}).result
-
-
-def _compare(predicate: int, a: ir.Value, b: ir.Value) -> ir.Value:
-    """`llvm.icmp` of numbers, or of vectors."""
-    bit, kind = ir.IntegerType.get_signless(1), a.type
-    result = ir.VectorType.get(kind.shape, bit) if isinstance(kind, ir.VectorType) else bit
-    attribute = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), predicate)
-    return _create("llvm.icmp", result, [a, b], {"predicate": attribute})
-
-
-def _zero(kind: ir.Type) -> ir.Attribute:
-    """What changes no sum; that of floating-point numbers is negative."""
-    element = kind.element_type
-    return (
-        ir.IntegerAttr.get(element, 0)
-        if isinstance(element, ir.IntegerType)
-        else ir.FloatAttr.get(element, -0.0)
-    )
-
-
-def _total(op: ir.Operation, initial: ir.Value, vector: ir.Value) -> ir.Value:
-    """The sum of a number and all lanes of a vector."""
-    if op.name == "llvm.fadd":
-        return _create("llvm.intr.vector.reduce.fadd", initial.type, [initial, vector], named_attributes(op))
-    total = _create("llvm.intr.vector.reduce.add", initial.type, [vector])
-    return _create("llvm.add", initial.type, [initial, total])
-
-
-def _go(block: ir.Block, given: Sequence[ir.Value]) -> None:
-    ir.Operation.create("llvm.br", [], given, {}, [block])
-
-
-_Way = tuple[ir.Block, Sequence[ir.Value]]
-
-
-def _branch(condition: ir.Value, then: _Way, otherwise: _Way) -> None:
-    """Goes on in one of two blocks, which get values."""
-    segments = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, len(then[1]), len(otherwise[1])])}
-    operands = [condition, *then[1], *otherwise[1]]
-    ir.Operation.create("llvm.cond_br", [], operands, segments, [then[0], otherwise[0]])
