@@ -220,7 +220,9 @@ def const_index(value: int) -> Any:
 
 
 def constant_value(value: Any) -> int | None:
-    """The number that an index or integer value has that is a literal."""
+    """The number that an index or integer value has that is a literal; an int is its own."""
+    if not isinstance(value, ir.Value):
+        return value if isinstance(value, int) else None
     owner = value.owner
     if isinstance(owner, ir.Block) or owner.name != "arith.constant":
         return None

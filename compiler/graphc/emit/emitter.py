@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,10 +16,6 @@ from graphc.graph.basic import Apply, Constant, SourceLocation, Variable, descri
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.tensor.variable import TensorConstant
 from graphc_runtime.index_arithmetic import BINARY, COMPARISONS, addi, muli, subi
-
-if TYPE_CHECKING:
-    from graphc.graph.type import Type
-
 
 NAMES: dict[str, str] = {
     "bool": "i1",
@@ -214,7 +209,7 @@ class Emitter(IndexCode):
         self.lines: list[str] = []
         self.locations: dict[str, None] = {}
         self.values: dict[Variable, str] = {}
-        self._types: dict[Type, str] = {}
+        self._types: dict[tuple[str, tuple[int | None, ...]], str] = {}
         self._names: dict[tuple[str, int | str | bytes] | str, str] = {}
         self._literals: dict[str, int | bool] = {}
         self._indices: dict[str, str] = {}
@@ -271,12 +266,12 @@ class Emitter(IndexCode):
     def type_of(self, variable: Variable) -> str:
         """Text of the MLIR type of a tensor variable."""
         type_ = variable.type
-        text = self._types.get(type_)
-        if text is None:
-            if not isinstance(type_, TensorType):
-                raise CompileError(f"{variable} of type {type_} has no representation in compiled code")
-            text = self._types[type_] = tensor_type(type_.dtype, type_.shape)
-        return text
+        if not isinstance(type_, TensorType):
+            raise CompileError(f"{variable} of type {type_} has no representation in compiled code")
+        key = type_.dtype, type_.shape
+        if key not in self._types:
+            self._types[key] = tensor_type(*key)
+        return self._types[key]
 
     def raw(self, text: str) -> str:
         """An operation with one result, without the result; returns its name."""

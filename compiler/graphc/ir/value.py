@@ -73,11 +73,6 @@ def as_index(value: ir.Value | int) -> ir.Value:
     return const_index(value) if isinstance(value, int) else converted(value, ir.IndexType.get())
 
 
-def number(value: ir.Value | float) -> int | None:
-    """The number that a size is, if that is known."""
-    return value if isinstance(value, int) else None if isinstance(value, float) else constant_value(value)
-
-
 @overload
 def smaller(a: ir.Value, b: ir.Value | int) -> ir.Value: ...
 @overload
@@ -161,7 +156,7 @@ def _apply(self: ir.Value, name: str, *operands: ir.Value | float) -> ir.Value:
 
 
 def _on_sizes(name: str, a: ir.Value | float, b: ir.Value | float) -> ir.Value:
-    x, y = number(a), number(b)
+    x, y = constant_value(a), constant_value(b)
     if x is not None and y is not None and (y or name not in ("floordiv", "mod")):
         return const_index(_FOLDED[name](x, y))
     if y is not None and y == _NEUTRAL_RIGHT.get(name):

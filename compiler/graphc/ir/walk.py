@@ -93,7 +93,7 @@ def split_after(op: ir.Operation) -> ir.Block:
 
 def static_steps(loop: ir.Operation) -> int | None:
     """The number of iterations of an `scf.for`, if it is known."""
-    low, high, step = (constant_value(value) for value in list(loop.operands)[:3])
+    low, high, step = map(constant_value, list(loop.operands)[:3])
     if low is None or high is None or not step:
         return None
     return max(-(-(high - low) // step), 0)

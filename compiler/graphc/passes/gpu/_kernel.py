@@ -9,10 +9,11 @@ from contextlib import contextmanager
 
 from graphc.ir import build
 from graphc.ir.helpers import callee_of
-from graphc.ir.value import as_index, number, parts_of, smaller
+from graphc.ir.value import as_index, parts_of, smaller
 from graphc.ir.walk import blocks_of, copied, definition, inputs_of, symbol_of, use_instead, walk
 from graphc.lowering.carried import span
 from graphc.passes.gpu._notation import global_position
+from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
@@ -269,7 +270,7 @@ def block_shape(columns: ir.Value, threads: int) -> tuple[ir.Value, ir.Value]:
 
 def allocate(sizes: Sequence[ir.Value | int], element: ir.Type) -> ir.Value:
     """A new array of the device."""
-    known = [number(size) for size in sizes]
+    known = [constant_value(size) for size in sizes]
     shape = [build.DYNAMIC if size is None else size for size in known]
     dynamic = [size for size, found in zip(sizes, known, strict=True) if found is None]
     segments = ir.DenseI32ArrayAttr.get([len(dynamic), 0])

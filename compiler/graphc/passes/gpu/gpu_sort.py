@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 
 from graphc.ir import build
-from graphc.ir.value import as_index, bits_as, converted, larger, literal, number, parts_of, smaller
+from graphc.ir.value import as_index, bits_as, converted, larger, literal, parts_of, smaller
 from graphc.ir.walk import copy_with
 from graphc.library.sorting import by_block
 from graphc.lowering.calls import product
@@ -37,6 +37,7 @@ from graphc.passes.gpu._notation import (
     thread_id,
 )
 from graphc.passes.gpu.gpu_running import BlockPrefix, Running, prefix_sums
+from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
@@ -218,7 +219,7 @@ class RadixSort(RowParts):
             self._passes = as_index(passes)
             fits = n <= self._tile
             short, self._rows = build.select(fits & (n > 0), rows, 0), build.select(fits, 0, rows)
-        known = number(n)
+        known = constant_value(n)
         if known is None or known <= self._tile:
             self._sort_tiles(Kernel(op, "tiles"), short)
         if known is None or known > self._tile:
@@ -297,7 +298,7 @@ class RadixSort(RowParts):
         self._count(kernel)
         prefix_sums(end, self._counts, self._size.each)
         self._move(Kernel(end, "radix"))
-        known = number(self._passes)
+        known = constant_value(self._passes)
         if known is not None:
             # Launches one after the other need no count of steps, and may be part of a step themselves.
             with ir.InsertionPoint(steps), op.location:
@@ -418,7 +419,7 @@ def demand_fewer(count: ir.Value, limit: int, given: str) -> None:
 
     The text says `{given}` for the number.
     """
-    known = number(count)
+    known = constant_value(count)
     if known is None or known >= limit:
         most = build.const_index(limit)
         message = f"{given}, and a device sorts fewer than {{expected}}; compile it with mode='fast_run'"
@@ -448,7 +449,7 @@ class SortKernels:
             long = build.select(fits, 0, self._rows)
             if self._positions:
                 demand_fewer(self._n, 1 << 31, "argsort: a row has {given} elements")
-        known = number(self._n)
+        known = constant_value(self._n)
         if known is None or known <= tile:
             kernel = Kernel(op, "sort")
             shared = [kernel.shared([tile], kind) for kind in self._types]

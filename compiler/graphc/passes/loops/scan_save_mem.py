@@ -26,7 +26,7 @@ from graphc.ir.scan_view import (
     writes_of,
 )
 from graphc.ir.size import Size
-from graphc.ir.value import as_index, larger, number, smaller
+from graphc.ir.value import as_index, larger, smaller
 from graphc.ir.views import (
     GATHERS,
     MOVES_AXES,
@@ -54,6 +54,7 @@ from graphc.passes.loops._consumers import (
 )
 from graphc.passes.loops._move_up import move_up, operations_after
 from graphc.passes.loops._tail import split_before_tail
+from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import has_checks, raises
 from graphc_dialects.scan_shapes import UnknownSize, trace_size
@@ -617,7 +618,7 @@ def _set_steps(view: ScanView, fewer: ir.Value | int, everybody: list[Consumer])
     declared = view.declarations()
     for trace in view.traces():
         set_rows(trace, rows + head_of(declared[name_of(trace)]) if isinstance(rows, int) else -1)
-    if not view.reverse or number(shift) == 0:
+    if not view.reverse or constant_value(shift) == 0:
         return
     for consumer in everybody:
         with ir.InsertionPoint(consumer.op), consumer.op.location:
