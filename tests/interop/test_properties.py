@@ -49,6 +49,7 @@ IGNORED = {
     "idx_list": "indices_from_subtensor gives it together with the inputs",
     **dict.fromkeys(("rtol", "atol"), "of the comparison in a density, not of the value"),
     **dict.fromkeys(("x", "variables"), "inputs of the inner graph, which has them"),
+    **dict.fromkeys(("objective", "equation", "equations"), "the first output of the inner graph"),
     "function": "of a function of graphc on its way back",
 }
 

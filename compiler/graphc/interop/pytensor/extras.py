@@ -81,7 +81,6 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
         raise NoConversion("products of the Hessian with vectors")
     converter = Converter(c)
     inner = [converter.new_input(variable) for variable in op.fgraph.inputs]
-    # The first output is the objective, the equation or the equations.
     (value,) = converter.convert(op.fgraph.outputs[:1])
     names = ("method", "optimizer_kwargs", "jac", "hess", "use_vectorized_jac")
     given = {name: getattr(op, name) for name in names if hasattr(op, name)}
