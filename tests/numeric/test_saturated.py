@@ -38,6 +38,13 @@ SATURATED = {
     "softsign": (lambda x: pt.exp(x) / (1 + abs(pt.exp(x))), lambda x: 1 / (1 + mp.exp(-x))),
     "softsign of a product": (
         lambda x: 3 * pt.exp(2 * x) / (1 + abs(pt.exp(2 * x))), lambda x: 3 / (1 + mp.exp(-2 * x))),
+    "log of a tail and a number": (
+        lambda x: pt.log(pt.sigmoid(x) + 1e-3), lambda x: mp.log(1 / (1 + mp.exp(-x)) + mpf(1e-3))),
+    "log of a bell and a number": (
+        lambda x: pt.log(pt.exp(-x * x / 8) + 0.25),
+        limited(lambda x: mp.log(mp.exp(-x * x / 8) + 0.25), 1e3, mp.log(0.25))),
+    "log of an exponential and a number": (
+        lambda x: pt.log(pt.exp(x) + 0.5), lambda x: mp.log(mp.exp(x) + 0.5)),
     "softplus": (lambda x: pt.softplus(-pt.exp(x)), limited(lambda x: mp.log1p(mp.exp(-mp.exp(x))), 6, 0)),
     "density": (lambda x: pt.exp(x - pt.exp(x)), limited(lambda x: mp.exp(x - mp.exp(x)), 6, 0)),
     "reciprocal": (lambda x: 1 / (2 + pt.exp(x)), lambda x: 1 / (2 + mp.exp(x))),

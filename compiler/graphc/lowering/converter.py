@@ -30,8 +30,6 @@ from graphc_dialects._mlir import ir
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from graphc.lowering.memory.destinations import Destination
-
 
 # Attribute of functions: the position of the first argument that is the memory of a result.
 FIRST_RESULT = "graphc.first_result"
@@ -57,7 +55,7 @@ def emit_return(context: Conversion, donations: Donations, op: ir.Operation) -> 
     pairs = [
         pair
         for i, pair in enumerate(zip(results, context.outputs, strict=True))
-        if not context.is_filled(i) and i not in lent
+        if i not in context.filled and i not in lent
     ]
     for value, buffer in sorted(pairs, key=lambda pair: order.get(pair[0], -1)):
         scalar = context.scalar_of(value)
@@ -82,7 +80,7 @@ def _return_lent(context: Conversion, donations: Donations, results: list[ir.Val
             builder = GenericBuilder(context, static_shape(value), context.sizes_of(value), [])
             context.define(value, builder.copy(value))
     for argument, position in donations.pairs.items():
-        is_there = argument in donations.waiting and context.is_filled(position)
+        is_there = argument in donations.waiting and position in context.filled
         if is_there or donations.is_itself(argument, results[position]):
             continue
         buffer, tensor = context.outputs[position], context.tensor_of(results[position])
@@ -148,9 +146,8 @@ class FunctionConverter(Conversion):
         super().__init__(old)
         self._old, self.device, self._names_results = old, device, results
         self._donations = donations
-        self._in_place: set[int] = set()
         self.destinations = Destinations(self)
-        self._chains = Chains(self)
+        self.chains = Chains(self)
 
     # -- what builders ask -----------------------------------------------------------------------------------
 
@@ -179,7 +176,7 @@ class FunctionConverter(Conversion):
 
     def free_output(self, value: ir.Value) -> int | None:
         found = self._results_of.get(value, ()) if self.outputs else ()
-        return next((position for position in found if position not in self._in_place), None)
+        return next((position for position in found if position not in self.filled), None)
 
     @cached_property
     def _results_of(self) -> dict[ir.Value, list[int]]:
@@ -189,21 +186,6 @@ class FunctionConverter(Conversion):
         for position, result in enumerate(terminator.operands):
             found.setdefault(result, []).append(position)
         return found
-
-    def is_filled(self, position: int) -> bool:
-        return position in self._in_place
-
-    def fill_output(self, position: int) -> None:
-        self._in_place.add(position)
-
-    def place_of_chain(self, value: ir.Value) -> tuple[Destination, ir.Value] | None:
-        return self._chains.place(value)
-
-    def memory_of_update(self, op: ir.Operation) -> ir.Value | None:
-        return self._chains.memory(op)
-
-    def finish_update(self, op: ir.Operation) -> None:
-        self._chains.finish(op)
 
     def updated_state(self, loop: ir.Value, name: str) -> UpdatedState | None:
         return self._updated.state(loop, name)
@@ -223,7 +205,7 @@ class FunctionConverter(Conversion):
         for argument in lent:
             inputs[argument] = self._buffer_type(old_type.inputs[argument])
         waiting = self._donations.waiting
-        self._in_place.update(lent[argument] for argument in lent if argument not in waiting)
+        self.filled.update(lent[argument] for argument in lent if argument not in waiting)
         outputs = [
             self._buffer_type(t)
             for position, t in enumerate(old_type.results if returns_tensors else ())
@@ -272,7 +254,7 @@ class FunctionConverter(Conversion):
     def convert_block(self, old: ir.Block, new: ir.Block) -> None:
         self.enter_block(old, new)
         self.destinations.enter(old)
-        self._chains.enter(old)
+        self.chains.enter(old)
         extra = {
             scan: [size for row in sizes.values() for size in row] for scan, sizes in self._row_sizes.items()
         }

@@ -21,7 +21,7 @@ from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:
-    from graphc.lowering.memory.destinations import Destination, Destinations
+    from graphc.lowering.memory.destinations import Chains, Destinations
     from graphc.lowering.scalar_builder import Scalar
 
 
@@ -49,17 +49,21 @@ class Conversion(ABC):
 
     Attributes:
         destinations: the places where values are wanted.
+        chains: the chains of updates.
         outputs: the caller's buffers, one for each result.
+        filled: the positions of those that somebody has promised to fill.
         device: whether the result is for a device.
         is_ending: whether all but the results has been computed.
     """
 
     destinations: Destinations
+    chains: Chains
     outputs: list[ir.Value]
     device: bool
 
     def __init__(self, function: ir.Operation) -> None:
         self.is_ending = False
+        self.filled: set[int] = set()
         self._entry = function.regions[0].blocks[0]
         self._values: dict[ir.Value, ir.Value] = {}
         self._scalars: dict[ir.Value, Scalar] = {}
@@ -211,26 +215,6 @@ class Conversion(ABC):
     @abstractmethod
     def free_output(self, value: ir.Value) -> int | None:
         """The position of a result that is this value and that nobody has promised to fill, or None."""
-
-    @abstractmethod
-    def is_filled(self, position: int) -> bool:
-        """True if somebody has promised to fill the buffer of a result."""
-
-    @abstractmethod
-    def fill_output(self, position: int) -> None:
-        """Promises that the buffer of a result will be filled."""
-
-    @abstractmethod
-    def place_of_chain(self, value: ir.Value) -> tuple[Destination, ir.Value] | None:
-        """The place of a value that a chain of updates takes over, as described and as a memref, or None."""
-
-    @abstractmethod
-    def memory_of_update(self, op: ir.Operation) -> ir.Value | None:
-        """The memref in which an update of a chain stores, with the older elements; None if it is in none."""
-
-    @abstractmethod
-    def finish_update(self, op: ir.Operation) -> None:
-        """Says that an update of a chain has stored; defines the result of the last one."""
 
     # -- loops and regions -----------------------------------------------------------------------------------
 

@@ -74,12 +74,12 @@ def _update(
         value, where = changed(tensor, indices)
         return [build.create("tensor.insert", [tensor.type], [value, tensor, *where]).result]
 
-    memory = context.memory_of_update(op)
+    memory = context.chains.memory(op)
     if memory is not None:
         with spans(sizes) as indices:
             value, where = changed(memory, indices)
             memory[where] = value
-        context.finish_update(op)
+        context.chains.finish(op)
     else:
         (result,) = carry_over(sizes, [_to_update(context, op)], insert)
         context.define(op.results[0], build.cast(result, build.storage_type(op.results[0].type)))

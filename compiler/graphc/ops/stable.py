@@ -195,6 +195,24 @@ class Stable(Logarithms[V]):
         self._quotients.add(share)
         return share, [*rest, (share, 1, total.roots)], [*moved, *total.between]
 
+    def _of_terms(self, terms: list[tuple[V, int]]) -> Form[V] | None:
+        """Of a sum of what is at most 1 and a number that does not underflow, nothing is gained."""
+        numbers = [self._is_far_from_limits(v) for v, _ in terms]
+        if any(numbers) and all(
+            sign > 0 and (number or (self._has_logarithm(v) and self._is_bounded(v)))
+            for (v, sign), number in zip(terms, numbers, strict=True)
+        ):
+            return None
+        return super()._of_terms(terms)
+
+    def _is_far_from_limits(self, v: V) -> bool:
+        """True for positive numbers, but for 1: with it the sum has a logarithm near 0."""
+        array = self.algebra.array(v)
+        if array is None or array.size == 0:
+            return False
+        limit = np.exp(self.algebra.largest_exponent(v))
+        return bool(np.all((array > 1 / limit) & (array < limit) & (array != 1)))
+
     def _are_apart(self, above: list[V], below: list[V]) -> bool:
         """True if no factor underflows where a divisor does, since both are of different numbers, and one
         exponential of both has more elements.
@@ -211,7 +229,11 @@ class Stable(Logarithms[V]):
         """True if a value overflows nowhere by its exponentials: it is a product with what is at most 1."""
         v, _ = self._unmoved(v)
         name, operands = self.algebra.made_by(v)
-        form = None if name in _TAILS else self.form(v)
+        if name == "exp":
+            negative, rest = self._without_numbers(operands[0])
+            values = [w for w, _ in rest]
+            return negative and all(self._never_negative(w) or values.count(w) % 2 == 0 for w in values)
+        form = None if name in _TAILS or name == "softmax" else self.form(v)
         if form is None or not form.gained:
             return True
         factors = [(operands[0], 1)] if name == "sum" else self._factors(v)[0]
@@ -229,14 +251,18 @@ class Stable(Logarithms[V]):
 
     def _falls(self, v: V, sign: int) -> bool:
         """True for -exp(x) and the like."""
-        factors, _, positive = self._factors(v)
-        numbers = [self.algebra.number(w) for w, _ in factors]
-        rest = [part for part, number in zip(factors, numbers, strict=True) if number is None]
-        below = sum(number is not None and number < 0 for number in numbers) + (sign < 0) + (not positive)
-        if below % 2 == 0 or len(rest) != 1 or rest[0][1] < 0:
+        negative, rest = self._without_numbers(v)
+        if negative == (sign < 0) or len(rest) != 1 or rest[0][1] < 0:
             return False
         inside = (self.algebra.made_by(w)[0] for w, above in self._terms(rest[0][0], 1) if above > 0)
         return not _LARGE.isdisjoint(inside)
+
+    def _without_numbers(self, v: V) -> tuple[bool, list[tuple[V, int]]]:
+        """If the numbers among the factors of a value make it negative, and the other factors."""
+        factors, _, positive = self._factors(v)
+        numbers = [self.algebra.number(w) for w, _ in factors]
+        below = sum(number is not None and number < 0 for number in numbers) + (not positive)
+        return below % 2 == 1, [part for part, n in zip(factors, numbers, strict=True) if n is None]
 
     def _distributed(self, factors: list[tuple[V, int]], positive: bool) -> Product[V] | None:
         """exp(x) * (exp(y - exp(x)) - exp(z - exp(x))) term by term: all underflow, and exp(x) overflows."""

@@ -206,7 +206,7 @@ class Destinations:
         """Makes the memrefs in which results of a unit are to be computed; returns these results."""
         found = []
         for result in (result for op in members for result in op.results):
-            placed = self._context.place_of_chain(result)
+            placed = self._context.chains.place(result)
             if placed is not None:
                 self._open[result] = placed
                 found.append(result)
@@ -445,7 +445,7 @@ class Destinations:
             buffer = self._context.outputs[position]
             lent = self._context.is_argument(position)
             whole = Destination.whole(buffer, sizes, is_lent=lent)
-            return whole, lambda: self._context.fill_output(position)
+            return whole, lambda: self._context.filled.add(position)
         wanted = self._next_write(value)
         if wanted is not None and value not in self._open:
             part = self._parts[wanted.operands[1]]

@@ -555,6 +555,8 @@ class Stabilize(Pass):
     | views, slices, elements at indices or masks | the same of the logarithm |
     | sorted, repeated, joined, assigned elements | the same of the logarithms |
 
+    Of a sum of a positive number and what is at most 1, as `log(sigmoid(x) + 1e-9)`, nothing is gained, and
+    it stays: it has one exponential and not two.
     Quotients are looked for behind slices, indices, sums, masks and broadcasts: so the chain rule makes
     derivatives of logarithms, and the factors stand at both ends.
     Exponentials of arrays that broadcast against each other stay factors: their product has more elements.

@@ -7,7 +7,7 @@ from graphc.ir.rewrite import is_removable
 from graphc.ir.scan_view import ScanView, is_state, retention
 from graphc.ir.traits import EXPENSIVE
 from graphc.ir.views import TAKES_ROW
-from graphc.ir.walk import walk, within
+from graphc.ir.walk import inputs_of, within
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_verify import DECLARATIONS
 from graphc_dialects.signatures import SIGNATURES
@@ -53,13 +53,6 @@ def loop_elements(view: ScanView) -> int:
         if retention(declaration)[0] != "last":
             total += row_elements(list(declaration.operands)[-1].type)
     return total
-
-
-def inputs_of(op: ir.Operation) -> list[ir.Value]:
-    """Operands of an operation and of all that is nested in it."""
-    if not len(op.regions):
-        return list(op.operands)
-    return [x for inner in [op, *walk(op)] for x in inner.operands]
 
 
 def users_of(view: ScanView, value: ir.Value) -> list[ir.Operation]:

@@ -401,3 +401,32 @@ func.func @abs_of_exp(%x: tensor<?xf64>) -> tensor<?xf64> {
   %3 = "graphc.true_div"(%0, %2) : (tensor<?xf64>, tensor<?xf64>) -> tensor<?xf64>
   return %3 : tensor<?xf64>
 }
+
+// -----
+
+// What is at most 1 and a number that does not underflow stay as they are: the sum has a logarithm.
+// CHECK-LABEL: @tail_and_number
+// CHECK-NEXT: arith.constant
+// CHECK-NEXT: "graphc.sigmoid"(%arg0)
+// CHECK-NEXT: "graphc.add"
+// CHECK-NEXT: "graphc.log"
+func.func @tail_and_number(%x: tensor<?xf64>) -> tensor<?xf64> {
+  %small = arith.constant dense<1.0e-9> : tensor<1xf64>
+  %0 = "graphc.sigmoid"(%x) : (tensor<?xf64>) -> tensor<?xf64>
+  %1 = "graphc.add"(%0, %small) : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
+  %2 = "graphc.log"(%1) : (tensor<?xf64>) -> tensor<?xf64>
+  return %2 : tensor<?xf64>
+}
+
+// -----
+
+// An exponential may overflow.
+// CHECK-LABEL: @exponential_and_number
+// CHECK: "graphc.logaddexp"
+func.func @exponential_and_number(%x: tensor<?xf64>) -> tensor<?xf64> {
+  %small = arith.constant dense<1.0e-9> : tensor<1xf64>
+  %0 = "graphc.exp"(%x) : (tensor<?xf64>) -> tensor<?xf64>
+  %1 = "graphc.add"(%0, %small) : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
+  %2 = "graphc.log"(%1) : (tensor<?xf64>) -> tensor<?xf64>
+  return %2 : tensor<?xf64>
+}
