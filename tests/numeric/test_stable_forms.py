@@ -513,6 +513,7 @@ def test_infinities_zeros_and_nothing(mode):
         ),
         (pt.log(pt.exp(v) + pt.exp(w) + pt.exp(-v)), [-inf, inf, 0], [-inf, -inf, nan], [inf, inf, nan]),
         (pt.log(pt.exp(v) + pt.exp(w)), [-inf, inf, inf], [-inf, inf, -inf], [-inf, inf, inf]),
+        (pt.log(w * pt.exp(v) + 0.5), [inf, inf, -inf, 800], [0.5, -1, 3, 0], [inf, nan, *[np.log(0.5)] * 2]),
         (pt.log(pt.exp(v) * w), [800, 800, -inf], [-1, 0, 1], [nan, -inf, -inf]),
         (pt.exp(v) ** w, [-inf, 800, -800], [0, 0, 2], [1, 1, 0]),
         (pt.log(pt.exp(v) ** w), [-inf, 800, -800], [0, 0, 2], [0, 0, -1600]),

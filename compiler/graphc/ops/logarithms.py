@@ -487,11 +487,11 @@ class Logarithms(Expressions[V]):
         if all(form.shifted for _, form in found if form.gained):
             return None
         top = reduce(lambda x, y: self._made("maximum", x, y), [self._size(*part) for part in found])
-        top = self._finite(top)
-        signed = [(self._shifted(*part, top), sign) for part, (_, sign) in zip(found, terms, strict=True)]
+        shift = self._finite(top)
+        signed = [(self._shifted(*part, shift), sign) for part, (_, sign) in zip(found, terms, strict=True)]
         total = self._signed_sum(signed)
         self._forms[total] = None
-        return total, self._joined(top, *(form for _, form in found))
+        return total, self._joined(self.algebra.fixed(top), *(form for _, form in found))
 
     def _of_reduced_sum(self, v: V, x: V) -> Form[V] | None:
         form = self.form(x)
@@ -518,10 +518,11 @@ class Logarithms(Expressions[V]):
             self._forms[total] = None
             log = self._spread(self.algebra.spread(v, v), narrow)
             return total, form._replace(log=self.algebra.reduced(v, "max", log))
-        top = self._finite(self.algebra.reduced(v, "max", self._size(factor, form)))
-        total = self.algebra.again(v, [self._shifted(factor, form, self.algebra.spread(v, top))])
+        top = self.algebra.reduced(v, "max", self._size(factor, form))
+        shift = self.algebra.spread(v, self._finite(top))
+        total = self.algebra.again(v, [self._shifted(factor, form, shift)])
         self._forms[total] = None
-        return total, form._replace(log=top)
+        return total, form._replace(log=self.algebra.fixed(top))
 
     def _of_matrix_product(self, v: V, *operands: V) -> Form[V] | None:
         """Rows and columns of exponentials over their largest elements, where these are large or small."""
