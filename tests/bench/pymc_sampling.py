@@ -35,7 +35,7 @@ of {chains} chains, compilation included, every row in a fresh process with empt
 smallest bulk effective sample size of all variables. **Means apart**: differences of posterior means from
 the sampler's row without graphc, in their common Monte Carlo errors: root mean square of all variables (1 is
 expected of two samplings of one posterior) and, in brackets, the largest. The rows without graphc are PyMC's
-defaults: C with `pm.sample`, numba with nutpie.
+defaults, which compile with numba in these versions.
 
 Measured on: {ran}.
 

@@ -3,6 +3,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
@@ -129,3 +133,17 @@ def test_errors_of_ops_in_python_end_sampling(capfd):
     with pytest.raises(RuntimeError):
         nutpie.sample(compiled, **OPTIONS)
     assert "far out" in capfd.readouterr().err
+
+
+def test_no_compiler_for_c_is_started(tmp_path):
+    """Initial points are found in Python: PyTensor's virtual machine is not compiled for them."""
+    code = """if True:
+        import pymc as pm
+        from graphc.interop.nutpie import compile_pymc_model
+        with pm.Model() as model:
+            pm.Normal("x", pm.HalfNormal("s"))
+        compile_pymc_model(model)
+        """
+    flags = {**os.environ, "PYTENSOR_FLAGS": f"base_compiledir={tmp_path}"}
+    subprocess.run([sys.executable, "-c", code], check=True, env=flags)
+    assert not list(tmp_path.rglob("lazylinker_ext*"))

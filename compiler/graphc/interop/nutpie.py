@@ -22,6 +22,7 @@ try:
     import nutpie
     from nutpie import compile_pymc
     from pymc.initial_point import make_initial_point_fn
+    from pytensor import config
     from pytensor.compile.mode import Mode, get_mode
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
@@ -127,22 +128,22 @@ def compile_pymc_model(
     if jitter_rvs is None and default_initialization_strategy == "support_point":
         # As nutpie's other backends begin: without jitter the first steps tell little of the scales.
         jitter_rvs = model.free_RVs
-    start = compile_pymc._wrap_with_lock(
-        make_initial_point_fn(
+    # PyTensor would compile its virtual machine in C++, for a function that each chain calls once.
+    with config.change_flags(cxx=""):
+        start = make_initial_point_fn(
             model=model,
             overrides=initial_points,
             default_strategy=default_initialization_strategy,
             jitter_rvs=None if jitter_rvs is None else set(jitter_rvs),
             return_transformed=True,
         )
-    )
     # Newer versions of nutpie also say which variables are sampled on another scale.
     n_dim, n_expanded, logp, expand, initial, shapes, *renamed = compile_pymc._make_functions(
         model,
         mode=Mode(_Linker(), get_mode(mode).provided_optimizer),
         compute_grad=True,
         join_expanded=True,
-        pymc_initial_point_fn=start,
+        pymc_initial_point_fn=compile_pymc._wrap_with_lock(start),
         var_names=var_names,
     )
     data = {
