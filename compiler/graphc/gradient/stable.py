@@ -228,14 +228,8 @@ _FLOATS = frozenset(("float16", "float32", "float64"))
 
 
 def _logarithm(graph: _Graph, node: Apply) -> Stable | None:
-    name, rules = _name(node), Rules(graph)
-    rule = {"log1p": rules.log1p, "log1mexp": rules.log1mexp}.get(name or "", rules.log)
-    form = rule(node.inputs[0])
-    if form is None:
-        square = rules.log1p_of_square(node.inputs[0]) if name == "log1p" else None
-        return square and _stable(*square[:3])
-    base = {"log2": 2, "log10": 10}.get(name or "")
-    return _stable(form.log if base is None else form.log / math.log(base), form.roots, form.between)
+    found = Rules(graph).logarithm(_name(node) or "", node.inputs[0])
+    return found and _stable(*found[:3])
 
 
 def _inverse(graph: _Graph, node: Apply) -> Stable | None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import reduce
 from typing import Generic, NamedTuple, TypeAlias
 
@@ -55,6 +56,16 @@ class Stable(Logarithms[V]):
         # Exponentials that are quotients: other factors may keep them from overflowing.
         self._quotients: set[V] = set()
         self._magnitudes: dict[V, tuple[Form[V] | None, V | None]] = {}
+
+    def logarithm(self, name: str, v: V) -> Product[V] | None:
+        """Of ``log(v)``, or of the function of that kind that is named."""
+        rule = {"log1p": self.log1p, "log1mexp": self.log1mexp}.get(name, self.log)
+        form = rule(v)
+        if form is None:
+            return self.log1p_of_square(v) if name == "log1p" else None
+        base = {"log2": 2, "log10": 10}.get(name)
+        log = form.log if base is None else self.times(form.log, 1 / math.log(base))
+        return Product(log, form.roots, form.between)
 
     def product(self, *values: V) -> Product[V] | None:
         """A product whose exponentials, and powers of a base, are one: exp(x) * exp(y) is exp(x + y).

@@ -247,13 +247,8 @@ def logarithm(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     limited = op.name == "graphc.log1p" and _is_limited(rw, v)
     if limited or not _is_float(rw, op.results[0]) or rw.defs.get(v) is None:
         return None
-    rule = {"graphc.log1p": rules.log1p, "graphc.log1mexp": rules.log1mexp}.get(op.name, rules.log)
-    form = rule(v)
-    if form is None:
-        square = rules.log1p_of_square(v) if op.name == "graphc.log1p" else None
-        return square and square.value
-    base = {"graphc.log2": 2, "graphc.log10": 10}.get(op.name)
-    return form.log if base is None else rules.times(form.log, 1 / math.log(base))
+    found = rules.logarithm(op.name.removeprefix("graphc."), v)
+    return found and found.value
 
 
 def _is_limited(rw: Rewriter, v: ir.Value) -> bool:
