@@ -10,7 +10,7 @@ import numpy as np
 
 from graphc.graph.basic import Apply, Maybe, Variable, Variables, describe, only
 from graphc.graph.op import FieldOp, Op, linear, multilinear
-from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.convert import as_tensor_variable, operand
 from graphc.graph.tensor.type import TensorType
 from graphc.ops.create import arange, zeros, zeros_like
 from graphc.ops.dimshuffle import normalize_axis
@@ -31,10 +31,7 @@ _Size = TypeVar("_Size")
 
 
 def _as_indices(indices: TensorLike) -> TensorVariable:
-    indices = as_tensor_variable(indices)
-    if indices.type.kind not in "iu":
-        raise TypeError(f"indices must be integers, got {indices} of dtype {indices.type.dtype}")
-    return cast_to(indices, "int64")
+    return cast_to(operand(indices, "indices must be integers", kinds="iu", error=TypeError), "int64")
 
 
 def _taken(shape: Sequence[_Size], indices: Sequence[_Size], axis: int) -> list[_Size]:

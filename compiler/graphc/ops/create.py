@@ -12,7 +12,7 @@ from graphc.config import config
 from graphc.errors import ArgumentError
 from graphc.graph.basic import Apply, Maybe, Variable, Variables, describe, only, remember
 from graphc.graph.op import FieldOp
-from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.convert import as_tensor_variable, operand
 from graphc.graph.tensor.type import TensorType, parse_dtype
 from graphc.ops.checks import as_count, required
 from graphc.ops.elementwise import cast_to
@@ -281,9 +281,7 @@ _FAR = 1 << 62
 
 def bounded(k: TensorLike) -> TensorVariable:
     """The number of a diagonal, int64, within what positions can be added to."""
-    number = as_tensor_variable(k)
-    if number.type.ndim or number.type.kind not in "iu":
-        raise ArgumentError(f"a diagonal has a 0-d integer as its number, got {number} of type {number.type}")
+    number = operand(k, "a diagonal has a 0-d integer as its number", 0, 0, "iu", ArgumentError)
     if number.type.numpy_dtype.itemsize < 8:
         return cast_to(number, "int64")
     number = minimum(number, _FAR)

@@ -11,7 +11,7 @@ import numpy as np
 from graphc.emit.emitter import dense
 from graphc.graph.basic import Apply, Flags, Maybe, Variable, Variables, only
 from graphc.graph.op import FieldOp
-from graphc.graph.tensor.convert import as_tensor_variable, constant
+from graphc.graph.tensor.convert import as_tensor_variable, constant, operand
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.undefined import is_discrete
 from graphc.ops.batching import all_batched
@@ -111,9 +111,7 @@ class Cumulative(_Running):
         return f"Cumulative{{{self.kind}{', reverse' if self.reverse else ''}}}"
 
     def make_node(self, x: TensorLike) -> Apply:
-        x = as_tensor_variable(x)
-        if x.type.ndim == 0:
-            raise TypeError(f"{self} takes an array with at least one dimension, got {x} of type {x.type}")
+        x = operand(x, f"{self} takes an array with at least one dimension", 1, error=TypeError)
         if self.kind in ("max", "min") and x.type.kind == "c":
             raise TypeError(f"{self} needs numbers that can be compared, got {x} of type {x.type}")
         return Apply(self, [x], [x.type.make_variable()])

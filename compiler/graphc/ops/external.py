@@ -15,7 +15,7 @@ import numpy as np
 
 from graphc.graph.basic import Apply, Flags, Maybe, Variable, Variables, only
 from graphc.graph.op import FieldOp
-from graphc.graph.tensor.convert import as_tensor_variable, is_weak_scalar
+from graphc.graph.tensor.convert import as_tensor_variable, is_weak_scalar, operand
 from graphc.graph.undefined import grad_not_implemented
 from graphc.ops.elementwise import ROWS, Elementwise, OperandType, cast_to, declare, register
 from graphc.ops.math import _nmtheta, _phim, _um, _unary, cast, exp2, floor, log2, maximum
@@ -234,9 +234,7 @@ class ComplexSpecial(FieldOp):
         return f"{self.name}{{complex}}"
 
     def make_node(self, x: TensorLike) -> Apply:
-        x = as_tensor_variable(x)
-        if x.type.kind != "c":
-            raise TypeError(f"{self} takes complex numbers, got {x} of type {x.type}")
+        x = operand(x, f"{self} takes complex numbers", kinds="c", error=TypeError)
         return Apply(self, [x], [x.type.make_variable()])
 
     def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:

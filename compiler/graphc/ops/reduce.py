@@ -15,7 +15,7 @@ import numpy as np
 
 from graphc.graph.basic import Apply, Maybe, Variable, Variables, describe, frames_inside, only
 from graphc.graph.op import Op, no_cotangents, no_tangents
-from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.convert import as_tensor_variable, operand
 from graphc.graph.tensor.type import TensorType, parse_dtype
 from graphc.ops.create import ones_like, zeros
 from graphc.ops.derivatives import WithDerivativesOf
@@ -488,9 +488,7 @@ class _Normalized(Op):
         return f"{type(self).__name__}{{axes={list(self.axes)}}}"
 
     def make_node(self, x: TensorLike) -> Apply:
-        x = as_tensor_variable(x)
-        if x.type.kind == "c":
-            raise TypeError(f"{type(self).__name__} takes real numbers, got {x} of {x.type}")
+        x = operand(x, f"{type(self).__name__} takes real numbers", kinds="biuf", error=TypeError)
         if x.type.kind != "f":
             x = cast_to(x, "float64")
         normalize_axes(self.axes, x.type.ndim, type(self).__name__)

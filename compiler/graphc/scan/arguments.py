@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from graphc.graph.basic import Variable, describe
-from graphc.graph.tensor.convert import as_tensor_variable
-from graphc.graph.tensor.type import TensorType
+from graphc.graph.tensor.convert import as_tensor_variable, operand
 from graphc.ops.shape import known_size
 from graphc_runtime.record import record
 
@@ -132,9 +131,7 @@ def as_steps(value: TensorLike, what: str) -> TensorVariable:
         TypeError: no integer scalar.
         ValueError: known to be negative.
     """
-    v = as_tensor_variable(value)
-    if not isinstance(v.type, TensorType) or v.type.ndim or v.type.kind not in "iu":
-        raise TypeError(f"n_steps of {what} must be an integer scalar, got {value!r:.80} of type {v.type}")
+    v = operand(value, f"n_steps of {what} must be an integer scalar", 0, 0, "iu", TypeError)
     known = known_size(v)
     if known is not None and known < 0:
         raise ValueError(

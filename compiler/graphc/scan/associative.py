@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Variable, describe
 from graphc.graph.pytree import Structure, flatten
-from graphc.graph.tensor.convert import as_tensor_variable, constant
+from graphc.graph.tensor.convert import as_tensor_variable, constant, operand
 from graphc.graph.tensor.type import TensorType
 from graphc.ops.create import zeros as zeros_
 from graphc.ops.dimshuffle import normalize_axis
@@ -169,11 +169,7 @@ def fori_loop(
 
 
 def _bound(value: TensorLike, which: str, callee: Callee) -> TensorVariable:
-    v = as_tensor_variable(value)
-    if v.type.ndim or v.type.kind not in "iu":
-        raise TypeError(
-            f"{which} of fori_loop over {callee} must be an integer scalar, got {v} of type {v.type}"
-        )
+    v = operand(value, f"{which} of fori_loop over {callee} must be an integer scalar", 0, 0, "iu", TypeError)
     return v if v.type.dtype == "int64" else v.astype("int64")
 
 

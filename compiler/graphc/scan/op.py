@@ -26,6 +26,7 @@ from graphc.graph.tensor.variable import TensorConstant
 from graphc.graph.traversal import ancestors
 from graphc.ops.shape import known_size
 from graphc.ops.shaping import specify_shape
+from graphc.scan.arguments import as_steps
 from graphc.scan.emit import emit
 from graphc.scan.mappings import connection_pattern
 from graphc.scan.pytensor_names import ScanMethods
@@ -279,8 +280,8 @@ def check_inputs(op: Any, inputs: Sequence[TensorVariable]) -> list[Variable]:
     inner_in = dict(zip(spec.inner_input_names(), op.inner_inputs, strict=True))
     inner_out = dict(zip(spec.inner_output_names(), op.inner_outputs, strict=True))
     values = dict(zip(spec.outer_input_names(), inputs, strict=True))
-    n_steps = _steps(op, values["n_steps"])
-    result = [n_steps]
+    n_steps = as_steps(values["n_steps"], str(op))
+    result: list[Variable] = [n_steps]
     for sequence in spec.sequences:
         row = inner_in[sequence.name, sequence.taps[0]].type
         result.append(_rows(op, sequence, values[sequence.name], row))
@@ -294,16 +295,6 @@ def check_inputs(op: Any, inputs: Sequence[TensorVariable]) -> list[Variable]:
         result.append(initial)
     others = (*spec.untraced, *spec.invariants)
     return result + [_value(op, role, values[role.name], inner_in[role.name, 0].type) for role in others]
-
-
-def _steps(op: Scan, n_steps: TensorVariable) -> Variable:
-    v = as_tensor_variable(n_steps)
-    if v.type.ndim or v.type.kind not in "iu":
-        raise TypeError(f"n_steps of {op} must be an integer scalar, got {v} of type {v.type}")
-    known = known_size(v)
-    if known is not None and known < 0:
-        raise ValueError(f"n_steps of {op} must be at least 0, got {known}")
-    return v if v.type.dtype == "int64" else v.astype("int64")
 
 
 def _rows(op: Any, role: Any, value: Variable, row: TensorType) -> Variable:

@@ -17,7 +17,7 @@ import numpy as np
 
 from graphc.graph.basic import Apply, Maybe, Variable, Variables, only
 from graphc.graph.op import FieldOp, multilinear
-from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.convert import as_tensor_variable, operand
 from graphc.graph.tensor.type import parse_dtype
 from graphc.ops.join import stack
 from graphc.ops.math import cast as cast_
@@ -171,9 +171,8 @@ def sampling_dot(x: TensorLike, y: TensorLike, p: SparseLike) -> SparseVariable:
         >>> graphc.sparse.sampling_dot(np.ones((1, 3)), np.ones((2, 3)), p).eval().toarray()
         array([[3., 0.]])
     """
-    x, y, p = as_tensor_variable(x), as_tensor_variable(y), as_sparse_variable(p)
-    if x.type.ndim != 2 or y.type.ndim != 2:
-        raise TypeError(f"sampling_dot takes two matrices, got types {x.type} and {y.type}")
+    x, y = (operand(v, "sampling_dot takes two matrices", 2, 2, error=TypeError) for v in (x, y))
+    p = as_sparse_variable(p)
     pair = (x, y) if p.type.format == "csr" else (y, x)
     data, indices, indptr, _ = csm_properties(p)
     dtype = promote(x.type.numpy_dtype, y.type.numpy_dtype).name

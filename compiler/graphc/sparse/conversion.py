@@ -10,7 +10,7 @@ import numpy as np
 
 from graphc.graph.basic import Apply, Maybe, Variable, Variables, only
 from graphc.graph.op import FieldOp, Op
-from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.convert import as_tensor_variable, operand
 from graphc.graph.tensor.type import TensorType
 from graphc.ops.create import arange
 from graphc.ops.join import stack
@@ -51,9 +51,7 @@ class SparseFromDense(FieldOp):
     format: str
 
     def make_node(self, x: TensorLike) -> Apply:
-        x = as_tensor_variable(x)
-        if x.type.ndim > 2:
-            raise TypeError(f"a sparse matrix has at most 2 dimensions, got {x} of type {x.type}")
+        x = operand(x, "a sparse matrix has at most 2 dimensions", 0, 2, error=TypeError)
         x = shape_padleft(x, 2 - x.type.ndim) if x.type.ndim < 2 else x
         return Apply(self, [x], [SparseTensorType(self.format, x.type.dtype, x.type.shape).make_variable()])
 
@@ -152,8 +150,6 @@ def square_diagonal(diagonal: TensorLike) -> SparseVariable:
         array([[1., 0.],
                [0., 2.]])
     """
-    d = as_tensor_variable(diagonal)
-    if d.type.ndim != 1:
-        raise TypeError(f"a diagonal must be a vector, got {d} of type {d.type}")
+    d = operand(diagonal, "a diagonal must be a vector", 1, 1, error=TypeError)
     n = d.shape[0]
     return CSM("csc")(d, arange(n), arange(n + 1), stack([n, n]))

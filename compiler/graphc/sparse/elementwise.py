@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.convert import operand
 from graphc.ops.create import ones_like, zeros, zeros_like
 from graphc.ops.math import conj as conj_
 from graphc.ops.shaping import dimshuffle
@@ -96,9 +96,7 @@ def structured_add_s_v(x: SparseLike, v: TensorLike) -> SparseVariable:
         array([[ 0., 22.],
                [13.,  0.]])
     """
-    x, v = as_sparse_variable(x), as_tensor_variable(v)
-    if v.type.ndim != 1:
-        raise TypeError(f"structured_add_s_v takes a vector, got {v} of type {v.type}")
+    x, v = as_sparse_variable(x), operand(v, "structured_add_s_v takes a vector", 1, 1, error=TypeError)
     return with_data(x, csm_data(x) + along_axes(v, x))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from graphc.graph.basic import Apply
 from graphc.graph.op import FieldOp, Op
-from graphc.graph.tensor.convert import as_tensor_variable, constant
+from graphc.graph.tensor.convert import as_tensor_variable, constant, operand
 from graphc.graph.tensor.type import TensorType
 from graphc.ops.create import arange, ones_like, zeros
 from graphc.ops.create import ones as ones_
@@ -160,11 +160,8 @@ def get_item_list(x: SparseLike, index: TensorLike) -> SparseVariable:
         array([[3., 0.],
                [0., 2.]])
     """
-    x, index = as_sparse_variable(x), as_tensor_variable(index)
-    if index.type.ndim != 1 or index.type.kind not in "iu":
-        raise IndexError(
-            f"rows of a sparse matrix are a vector of integers, got {index} of type {index.type}"
-        )
+    x = as_sparse_variable(x)
+    index = operand(index, "rows of a sparse matrix are a vector of integers", 1, 1, "iu", IndexError)
     rows = cast(index, "int64")
     made = gathered("rows", [x], (index.type.shape[0], x.type.shape[1]), [rows])
     return Regular(_rows_added)(made, x, rows)
@@ -234,10 +231,7 @@ def _length(size: int | None, ends: Sequence[TensorLike | None]) -> int | None:
 
 
 def _scalar(x: IndexLike) -> TensorVariable:
-    x = as_tensor_variable(x)
-    if x.type.ndim or x.type.kind not in "iu":
-        raise TypeError(f"an index of a sparse matrix must be an integer, got {x} of type {x.type}")
-    return cast(x, "int64")
+    return cast(operand(x, "an index of a sparse matrix must be an integer", 0, 0, "iu", TypeError), "int64")
 
 
 class Positions(FieldOp):
@@ -272,10 +266,8 @@ def get_item_2lists(x: SparseLike, ind1: TensorLike, ind2: TensorLike) -> Tensor
         array([2., 3.])
     """
     x = as_sparse_variable(x)
-    at = [cast(as_tensor_variable(i), "int64") for i in (ind1, ind2)]
-    for i in at:
-        if i.type.ndim > 1:
-            raise IndexError(f"an index of a sparse matrix has at most one axis, got {i} of type {i.type}")
+    takes = "an index of a sparse matrix has at most one axis"
+    at = [cast(operand(i, takes, 0, 1, error=IndexError), "int64") for i in (ind1, ind2)]
     places = Positions(x.type.format)(*csm_properties(x)[1:], *at)
     nothing = zeros(1, dtype=x.type.dtype)
     return Regular(_elements_added)(concatenate([nothing, csm_data(x)])[places], x, *at)

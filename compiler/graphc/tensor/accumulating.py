@@ -13,7 +13,7 @@ import numpy as np
 
 from graphc.config import config
 from graphc.graph.basic import Variable
-from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.convert import as_tensor_variable, operand
 from graphc.graph.tensor.type import parse_dtype
 from graphc.hooks import publish
 from graphc.ops.checks import required
@@ -156,11 +156,9 @@ def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
         >>> pt.diff([1, 4, 9]).eval()
         array([3, 5])
     """
-    x = as_tensor_variable(x)
+    x = operand(x, "diff needs at least one dimension", 1)
     if n < 0:
         raise ValueError(f"diff takes the difference n >= 0 times, got {n}")
-    if x.type.ndim == 0:
-        raise ValueError("diff needs at least one dimension, got a scalar")
     axis = normalize_axis(axis, x.type.ndim, "diff")
     if n == 0:
         return x
@@ -338,9 +336,7 @@ def correlate(a: TensorLike, v: Variable, mode: str = "valid") -> TensorVariable
 
 
 def _vectors(a: TensorLike, v: TensorLike, what: str) -> tuple[TensorVariable, TensorVariable]:
-    a, v = as_tensor_variable(a), as_tensor_variable(v)
-    if a.type.ndim != 1 or v.type.ndim != 1:
-        raise ValueError(f"{what} takes two vectors, got types {a.type} and {v.type}")
+    a, v = (operand(x, f"{what} takes two vectors", 1, 1) for x in (a, v))
     return _filled(a, what), _filled(v, what)
 
 
@@ -397,9 +393,7 @@ def interpolate1d(
         >>> pt.interpolate1d(np.array([0.0, 1.0]), np.array([0.0, 10.0]))(0.5).eval()
         array(5.)
     """
-    x, y = as_tensor_variable(x), as_tensor_variable(y)
-    if x.type.ndim != 1 or y.type.ndim != 1:
-        raise ValueError(f"interpolate1d takes two vectors, got {x.type} and {y.type}")
+    x, y = (operand(v, "interpolate1d takes two vectors", 1, 1) for v in (x, y))
     if method not in _METHODS:
         raise ValueError(f"method must be one of {', '.join(_METHODS)}, got {method!r}")
     order = argsort(x)

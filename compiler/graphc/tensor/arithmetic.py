@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphc.graph.tensor.convert import as_tensor_variable, constant
+from graphc.graph.tensor.convert import as_tensor_variable, constant, operand
 from graphc.hooks import publish
 from graphc.ops.checks import required
 from graphc.ops.create import zeros
@@ -99,10 +99,7 @@ def _real_operand(x: TensorLike, name: str) -> TensorVariable:
     Raises:
         TypeError: it is complex, and those have no order.
     """
-    x = as_tensor_variable(x)
-    if x.type.kind == "c":
-        raise TypeError(f"{name} is not defined for complex numbers, got {x} of type {x.type}")
-    return x
+    return operand(x, f"{name} is not defined for complex numbers", kinds="biuf", error=TypeError)
 
 
 def isposinf(x: TensorLike) -> TensorVariable:
@@ -383,9 +380,7 @@ def bitwise_count(x: TensorLike) -> TensorVariable:
         >>> pt.bitwise_count([3, 8, 255]).eval()
         array([2, 1, 8], dtype=uint8)
     """
-    x = as_tensor_variable(x)
-    if x.type.kind not in "biu":
-        raise TypeError(f"bitwise_count takes integers, got {x} of type {x.type}")
+    x = operand(x, "bitwise_count takes integers", kinds="biu", error=TypeError)
     bits = cast(abs_(cast(x, "int64")) if x.type.kind == "i" else x, "uint64")
     # Sums of 2, 4 and 8 neighbouring bits; the product adds the bytes up.
     for shift, mask in ((1, 0x5555555555555555), (2, 0x3333333333333333)):

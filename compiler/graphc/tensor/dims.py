@@ -15,6 +15,7 @@ from graphc.graph.tensor.convert import (
     as_tensor_variable,
     constant,
     get_underlying_scalar_constant_value,
+    operand,
 )
 from graphc.graph.tensor.variable import TensorVariable
 from graphc.hooks import publish
@@ -257,9 +258,7 @@ def get_vector_length(v: TensorLike) -> int:
         >>> pt.get_vector_length(pt.constant([1, 2, 3]))
         3
     """
-    v = as_tensor_variable(v)
-    if v.type.ndim != 1:
-        raise TypeError(f"get_vector_length takes a vector, got {v} of type {v.type}")
+    v = operand(v, "get_vector_length takes a vector", 1, 1, error=TypeError)
     length = known_size(size_of(v, 0))
     if length is None:
         raise ValueError(f"the length of {v} is not known before the graph is run; use specify_shape")
@@ -285,10 +284,7 @@ def scalar_from_tensor(x: TensorLike) -> TensorVariable:
         >>> int(pt.scalar_from_tensor(pt.constant(3)).eval())
         3
     """
-    x = as_tensor_variable(x)
-    if x.type.ndim:
-        raise TypeError(f"scalar_from_tensor takes a 0-d tensor, got {x} of type {x.type}")
-    return x
+    return operand(x, "scalar_from_tensor takes a 0-d tensor", 0, 0, error=TypeError)
 
 
 tensor_from_scalar = scalar_from_tensor

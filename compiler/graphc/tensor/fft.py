@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from graphc.graph.basic import Variable
-from graphc.graph.tensor.convert import as_tensor_variable, constant
+from graphc.graph.tensor.convert import as_tensor_variable, constant, operand
 from graphc.hooks import publish
 from graphc.ops.checks import required
 from graphc.ops.create import arange
@@ -112,12 +112,10 @@ _NORMS = (None, "backward", "ortho", "forward")
 
 def _operand(a: TensorLike, what: str, real: bool = False) -> TensorVariable:
     """An operand in the dtype that it is transformed in."""
-    x = as_tensor_variable(a)
-    if x.type.ndim == 0:
-        raise ValueError(f"{what} needs at least one dimension, got {x} of type {x.type}")
+    x = operand(a, f"{what} needs at least one dimension", 1)
+    if real:
+        x = operand(x, f"{what} takes real numbers", kinds="biuf", error=TypeError)
     dtype = x.type.dtype
-    if real and x.type.kind == "c":
-        raise TypeError(f"{what} takes real numbers, got {x} of type {x.type}")
     if dtype == "float16":
         return cast(x, "float32")
     return x if dtype in COMPLEX or dtype in REAL else cast(x, "float64")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.convert import operand
 from graphc.ops.join import stack
 from graphc.ops.math import complex as complex_
 from graphc.ops.math import imag, real
@@ -34,12 +34,8 @@ def fft(a: TensorLike, n: TensorLike | None = None, axis: AxisLike = None) -> Te
 
 
 def _operand(inp: TensorLike, what: str, least: int) -> TensorVariable:
-    x = as_tensor_variable(inp)
-    if x.type.ndim < least:
-        raise TypeError(
-            f"{what} takes at least {least} dimensions, of which the first is of batches, got {x}"
-        )
-    return x
+    takes = f"{what} takes at least {least} dimensions, of which the first is of batches"
+    return operand(inp, takes, least, error=TypeError)
 
 
 def _check_norm(norm: str | None, what: str) -> None:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.convert import as_tensor_variable, operand
 from graphc.hooks import publish
 from graphc.ops.checks import CheckAndRaise, required
 from graphc.ops.create import arange, bounded
@@ -36,7 +36,7 @@ def unravel_index(indices: TensorLike, shape: SizeLike, order: str = "C") -> lis
         [[0, 1], [1, 2]]
     """
     sizes = _ordered(shape, order)
-    rest = cast(_integers(indices, "unravel_index"), "int64")
+    rest = _integers(indices, "unravel_index")
     inside = all_(bitwise_and(ge(rest, 0), lt(rest, product_of(sizes))))
     message = "unravel_index: a position is out of bounds for the shape"
     rest = CheckAndRaise(ValueError, message)(rest, inside, *_countable(sizes))
@@ -67,7 +67,7 @@ def ravel_multi_index(
         >>> pt.ravel_multi_index(([0, 1], [1, 2]), (2, 3)).eval()
         array([1, 5])
     """
-    arrays = [cast(_integers(x, "ravel_multi_index"), "int64") for x in multi_index]
+    arrays = [_integers(x, "ravel_multi_index") for x in multi_index]
     # Of an axis without positions there is none to clip to.
     sizes = [
         required(size, lambda n: n > 0, "ravel_multi_index: dims must be at least 1")
@@ -114,10 +114,7 @@ def _ordered(shape: SizeLike, order: str, ndim: int | None = None) -> list[Tenso
 
 
 def _integers(x: TensorLike, what: str) -> TensorVariable:
-    variable = as_tensor_variable(x)
-    if variable.type.kind not in "iu":
-        raise TypeError(f"{what} takes integers, got {variable} of type {variable.type}")
-    return variable
+    return cast(operand(x, f"{what} takes integers", kinds="iu", error=TypeError), "int64")
 
 
 def tril_indices_from(a: TensorLike, k: int = 0) -> tuple[TensorVariable, TensorVariable]:
@@ -143,9 +140,7 @@ def triu_indices_from(a: TensorLike, k: int = 0) -> tuple[TensorVariable, Tensor
 def _triangle_of(
     a: TensorLike, k: int, compare: Callable[[TensorVariable, TensorVariable], TensorVariable]
 ) -> tuple[TensorVariable, TensorVariable]:
-    a = as_tensor_variable(a)
-    if a.type.ndim != 2:
-        raise ValueError(f"the triangle of a matrix is meant, got {a} of type {a.type}")
+    a = operand(a, "the triangle of a matrix is meant", 2, 2)
     rows, columns = (arange(size) for size in sizes_of(a))
     first, second = nonzero(compare(expand_dims(columns - bounded(k), 0), expand_dims(rows, 1)))
     return first, second
@@ -173,9 +168,7 @@ def ix_(*args: TensorLike) -> tuple[TensorVariable, ...]:
     """
     result = []
     for i, given in enumerate(args):
-        v = as_tensor_variable(given)
-        if v.type.ndim != 1:
-            raise ValueError(f"ix_ takes vectors, got {v} of type {v.type}")
+        v = operand(given, "ix_ takes vectors", 1, 1)
         v = flatnonzero(v) if v.type.kind == "b" else v
         result.append(expand_dims(v, tuple(j for j in range(len(args)) if j != i)))
     return tuple(result)

@@ -16,7 +16,7 @@ import numpy as np
 
 from graphc.errors import IndexTypeError
 from graphc.graph.basic import Constant, Variable, describe
-from graphc.graph.tensor.convert import as_tensor_variable, has_variable
+from graphc.graph.tensor.convert import as_tensor_variable, has_variable, operand
 from graphc.graph.tensor.variable import At
 from graphc.ops.advanced import Put, Take
 from graphc.ops.counting import Scatter
@@ -227,11 +227,7 @@ def _bound(bound: TensorVariable | int | None, bounds: list[TensorVariable]) -> 
     """A bound as a number, None, or `SYMBOLIC` with its variable appended to ``bounds``."""
     if bound is None:
         return None
-    variable = as_tensor_variable(bound)
-    if variable.type.ndim or variable.type.kind not in "iu":
-        raise TypeError(
-            f"an index or bound of a slice must be a 0-d integer, got {variable} of {variable.type}"
-        )
+    variable = operand(bound, "an index or bound of a slice must be a 0-d integer", 0, 0, "iu", TypeError)
     known = known_size(variable)
     if known is not None and not reads_sizes(variable):
         return known

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from graphc.graph.basic import Constant, Variable, describe
-from graphc.graph.tensor.convert import as_tensor_variable, constant
+from graphc.graph.basic import Constant, Variable
+from graphc.graph.tensor.convert import as_tensor_variable, constant, operand
 from graphc.ops.counting import Compress, CountTrue, FlatNonzero, Gather, RepeatLength, RepeatPositions
 from graphc.ops.create import arange, zeros, zeros_like
 from graphc.ops.elementwise import cast_to
@@ -156,10 +156,8 @@ def compress(condition: TensorLike, a: TensorLike, axis: AxisLike = None) -> Ten
         >>> pt.compress([True, False, True], [1, 2, 3]).eval()
         array([1, 3])
     """
-    mask, x = _mask(condition), as_tensor_variable(a)
-    if mask.type.ndim != 1:
-        raise ValueError(f"compress takes a vector of conditions, got {mask} of type {mask.type}")
-    x, axis = on_axis(x, axis, "compress")
+    mask = operand(_mask(condition), "compress takes a vector of conditions", 1, 1)
+    x, axis = on_axis(a, axis, "compress")
     return x.take(true_positions(mask), axis=axis)
 
 
@@ -179,13 +177,12 @@ def repeat(a: TensorLike, repeats: TensorLike, axis: AxisLike = None) -> TensorV
         >>> pt.repeat([1, 2], 2).eval()
         array([1, 1, 2, 2])
     """
-    x, counts = as_tensor_variable(a), as_tensor_variable(repeats)
+    x = as_tensor_variable(a)
+    counts = operand(repeats, "repeat takes a number or a vector of repetitions", 0, 1)
     if not np.can_cast(counts.type.numpy_dtype, np.int64):
         raise TypeError(
             f"repeat takes repetitions of a dtype that int64 holds, got {counts} of type {counts.type}"
         )
-    if counts.type.ndim > 1:
-        raise ValueError(f"repeat takes a number or a vector of repetitions, got {counts.type}")
     if isinstance(counts, Constant) and (counts.data < 0).any():
         raise ValueError(f"repetitions must be at least 0, got {counts.data}")
     x, axis = on_axis(x, axis, "repeat")
@@ -237,9 +234,7 @@ def choose(a: TensorLike, choices: Any, out: None = None, mode: str = "raise") -
         >>> pt.choose([0, 1, 0], [[1, 2, 3], [10, 20, 30]]).eval()
         array([ 1, 20,  3])
     """
-    given = as_tensor_variable(a)
-    if given.type.kind not in "biu":
-        raise TypeError(f"choose takes integers to choose by, got {given} of type {given.type}")
+    given = operand(a, "choose takes integers to choose by", kinds="biu", error=TypeError)
     index = cast_to(given, "int64")
     if isinstance(choices, Variable | np.ndarray):
         stacked = as_tensor_variable(choices)
@@ -298,11 +293,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     dtype = promote(*(c.type.numpy_dtype for c in options)).name if len(options) > 1 else options[0].dtype
     result = default
     for condition, option in zip(reversed(condlist), reversed(options), strict=True):
-        test = as_tensor_variable(condition)
-        if test.type.dtype != "bool":
-            raise TypeError(
-                f"select takes boolean conditions, got {test}{describe(test.location)} of {test.type}"
-            )
+        test = operand(condition, "select takes boolean conditions", kinds="b", error=TypeError)
         result = switch(test, cast_to(option, dtype), result)
     return result
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.convert import as_tensor_variable, operand
 from graphc.hooks import publish
 from graphc.ops.checks import as_count
 from graphc.ops.create import arange, ones, zeros_like
@@ -36,10 +36,7 @@ if TYPE_CHECKING:
 
 
 def _coefficients(p: Any, what: str) -> TensorVariable:
-    p = atleast_1d(as_tensor_variable(p))
-    if p.type.ndim != 1:
-        raise ValueError(f"{what} takes a vector of coefficients, got {p} of type {p.type}")
-    return p
+    return atleast_1d(operand(p, f"{what} takes a vector of coefficients", 0, 1))
 
 
 def vander(x: TensorLike, N: TensorLike | None = None, increasing: bool = False) -> TensorVariable:
@@ -56,9 +53,7 @@ def vander(x: TensorLike, N: TensorLike | None = None, increasing: bool = False)
                [2, 1],
                [3, 1]])
     """
-    x = as_tensor_variable(x)
-    if x.type.ndim != 1:
-        raise ValueError(f"vander takes a vector, got {x} of type {x.type}")
+    x = operand(x, "vander takes a vector", 1, 1)
     x = cast_to(x, promote(x.type.numpy_dtype, np.dtype("int64")).name)
     count = size_of(x, 0) if N is None else as_count(N, "vander")
     exponents = cast(arange(count), x.type.dtype)
@@ -210,11 +205,10 @@ def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, w: Any = None) -> Tenso
         >>> pt.polyfit([0.0, 1.0, 2.0], [1.0, 3.0, 5.0], 1).round(6).eval()
         array([2., 1.])
     """
-    x = as_tensor_variable(x)
-    dtype = float_dtype(x.type.dtype, as_tensor_variable(y).type.dtype)
-    x, y = cast(x, dtype), cast(as_tensor_variable(y), dtype)
-    if x.type.ndim != 1 or y.type.ndim not in (1, 2):
-        raise ValueError(f"polyfit takes a vector and a vector or matrix, got {x.type} and {y.type}")
+    takes = "polyfit takes a vector and a vector or matrix"
+    x, y = operand(x, takes, 1, 1), operand(y, takes, 1, 2)
+    dtype = float_dtype(x.type.dtype, y.type.dtype)
+    x, y = cast(x, dtype), cast(y, dtype)
     if int(deg) < 0:
         raise ValueError(f"polyfit: deg must be at least 0, got {deg}")
     # Powers of what is at most 1 do not overflow.

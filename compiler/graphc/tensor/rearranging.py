@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.graph.basic import Variable
-from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.convert import as_tensor_variable, operand
 from graphc.hooks import publish
 from graphc.ops.checks import CheckAndRaise
 from graphc.ops.create import arange, bounded
@@ -101,7 +101,7 @@ def flipud(m: TensorLike) -> TensorVariable:
         array([[3, 4],
                [1, 2]])
     """
-    return flip(_at_least(m, 1, "flipud"), 0)
+    return flip(operand(m, "flipud needs at least 1 dimension", 1), 0)
 
 
 def fliplr(m: TensorLike) -> TensorVariable:
@@ -112,14 +112,7 @@ def fliplr(m: TensorLike) -> TensorVariable:
         array([[2, 1],
                [4, 3]])
     """
-    return flip(_at_least(m, 2, "fliplr"), 1)
-
-
-def _at_least(m: TensorLike, ndim: int, what: str) -> TensorVariable:
-    x = as_tensor_variable(m)
-    if x.type.ndim < ndim:
-        raise ValueError(f"{what} needs at least {ndim} dimensions, got {x} of type {x.type}")
-    return x
+    return flip(operand(m, "fliplr needs at least 2 dimensions", 2), 1)
 
 
 def rot90(m: TensorLike, k: int = 1, axes: Sequence[int] = (0, 1)) -> TensorVariable:
@@ -135,7 +128,7 @@ def rot90(m: TensorLike, k: int = 1, axes: Sequence[int] = (0, 1)) -> TensorVari
         array([[2, 4],
                [1, 3]])
     """
-    x = _at_least(m, 2, "rot90")
+    x = operand(m, "rot90 needs at least 2 dimensions", 2)
     if len(axes) != 2:
         raise ValueError(f"rot90 takes two axes, got {axes!r}")
     a, b = (normalize_axis(axis, x.type.ndim, "rot90") for axis in axes)
@@ -177,9 +170,7 @@ def roll(a: TensorLike, shift: TensorLike, axis: AxisLike = None) -> TensorVaria
 
 def _roll(x: TensorVariable, shift: TensorVariable | int, axis: int) -> TensorVariable:
     size = size_of(x, axis)
-    s = as_tensor_variable(shift)
-    if s.type.ndim or s.type.kind not in "iu":
-        raise TypeError(f"roll shifts by 0-d integers, got {s} of type {s.type}")
+    s = operand(shift, "roll shifts by 0-d integers", 0, 0, "iu", TypeError)
     cut = size - cast(s, "int64") % maximum(size, 1)
     known = known_size(cut)
     at = cut if known is None else known
@@ -234,7 +225,7 @@ def _flat_diagonal(rows: TensorVariable, columns: TensorVariable, offset: int) -
 
 
 def _with_matrix_last(a: TensorLike, axis1: int, axis2: int, what: str) -> TensorVariable:
-    x = _at_least(a, 2, what)
+    x = operand(a, f"{what} needs at least 2 dimensions", 2)
     first, second = (normalize_axis(axis, x.type.ndim, what) for axis in (axis1, axis2))
     if first == second:
         raise ValueError(f"{what} takes two different axes, got {axis1} and {axis2}")
@@ -271,12 +262,8 @@ def diag(v: TensorLike, k: int = 0) -> TensorVariable:
         >>> pt.diag([[1, 2], [3, 4]]).eval()
         array([1, 4])
     """
-    x = as_tensor_variable(v)
-    if x.type.ndim == 2:
-        return diagonal(x, k)
-    if x.type.ndim != 1:
-        raise ValueError(f"diag takes a vector or a matrix, got {x} of type {x.type}")
-    return alloc_diag(x, k)
+    x = operand(v, "diag takes a vector or a matrix", 1, 2)
+    return diagonal(x, k) if x.type.ndim == 2 else alloc_diag(x, k)
 
 
 def fill_diagonal(a: TensorLike, val: TensorLike, wrap: bool = False) -> TensorVariable:
@@ -292,7 +279,7 @@ def fill_diagonal(a: TensorLike, val: TensorLike, wrap: bool = False) -> TensorV
         array([[5., 0.],
                [0., 5.]])
     """
-    x = _at_least(a, 2, "fill_diagonal")
+    x = operand(a, "fill_diagonal needs at least 2 dimensions", 2)
     value = cast(as_tensor_variable(val), x.type.dtype)
     if x.type.ndim > 2:
         size = size_of(x, 0)
@@ -403,9 +390,7 @@ def fill_diagonal_offset(a: TensorLike, val: TensorLike, offset: int) -> TensorV
         array([[0., 5.],
                [0., 0.]])
     """
-    a = as_tensor_variable(a)
-    if a.type.ndim != 2:
-        raise ValueError(f"fill_diagonal_offset takes a matrix, got {a} of type {a.type}")
+    a = operand(a, "fill_diagonal_offset takes a matrix", 2, 2)
     rows, columns = (arange(size) for size in sizes_of(a))
     on = eq(expand_dims(rows + bounded(offset), 1), expand_dims(columns, 0))
     return switch(on, cast(as_tensor_variable(val), a.type.dtype), a)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.graph.basic import describe
-from graphc.graph.tensor.convert import as_tensor_variable, constant
+from graphc.graph.tensor.convert import as_tensor_variable, constant, operand
 from graphc.hooks import publish
 from graphc.ops.advanced import Put
 from graphc.ops.checks import Assert, as_count, required
@@ -244,21 +243,13 @@ def bincount(
         >>> pt.bincount([0, 1, 1, 3]).eval()
         array([1, 2, 0, 1])
     """
-    numbers = as_tensor_variable(x)
-    if numbers.type.kind not in "biu" or numbers.type.ndim != 1:
-        raise TypeError(
-            f"bincount takes a vector of integers, got {numbers}{describe(numbers.location)} of type "
-            f"{numbers.type}"
-        )
-    numbers = cast_to(numbers, "int64")
+    numbers = cast_to(operand(x, "bincount takes a vector of integers", 1, 1, "biu", TypeError), "int64")
     if assert_nonneg:
         numbers = Assert("bincount: a number is negative")(numbers, all_(ge(numbers, 0)))
     length = maximum(BinLength()(numbers), as_count(minlength, "bincount"))
     if weights is None:
         return CountBins()(numbers, length)
-    values = as_tensor_variable(weights)
-    if values.type.ndim != 1:
-        raise ValueError(f"bincount takes a vector of weights, got {values} of type {values.type}")
+    values = operand(weights, "bincount takes a vector of weights", 1, 1)
     return SumBins()(numbers, cast_to(values, "float64"), length)
 
 

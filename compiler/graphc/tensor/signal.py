@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
-from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.convert import operand
 from graphc.ops.elementwise import cast_to
 from graphc.ops.math import maximum
 from graphc.ops.math import round as round_
@@ -39,13 +39,8 @@ def _one_of(what: str, name: str, given: str, known: Collection[str]) -> None:
 def _operands(
     what: str, in1: TensorLike, in2: TensorLike, ndim: int
 ) -> tuple[TensorVariable, TensorVariable, str]:
-    x, f = as_tensor_variable(in1), as_tensor_variable(in2)
-    for label, v in (("signal", x), ("filter", f)):
-        if v.type.ndim < ndim:
-            raise ValueError(
-                f"{what} takes a signal and a filter of at least {ndim} dimensions, got the {label} {v} of "
-                f"type {v.type}"
-            )
+    takes = f"{what} takes a signal and a filter of at least {ndim} dimensions"
+    x, f = (operand(v, takes, ndim) for v in (in1, in2))
     return x, f, promote(x.type.numpy_dtype, f.type.numpy_dtype).name
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from graphc.errors import ArgumentError
 from graphc.graph.basic import Constant, Variable
-from graphc.graph.tensor.convert import as_tensor_variable, constant
+from graphc.graph.tensor.convert import as_tensor_variable, constant, operand
 from graphc.ops.checks import required
 from graphc.ops.counting import ArgPartition, ArgSort, Gather, Partition, Scatter, SearchSorted, Sort, TopK
 from graphc.ops.dimshuffle import normalize_axis
@@ -150,9 +150,7 @@ def argsort(
 
 
 def _ranks(kth: Any, what: str) -> TensorVariable:
-    ranks = as_tensor_variable(kth)
-    if ranks.type.kind not in "iu" or ranks.type.ndim > 1:
-        raise TypeError(f"{what} takes an integer or a vector of integers as kth, got {kth}")
+    ranks = operand(kth, f"{what} takes an integer or a vector of integers as kth", 0, 1, "iu", TypeError)
     return atleast_1d(cast_to(ranks, "int64"))
 
 
@@ -204,15 +202,11 @@ def searchsorted(
         >>> pt.searchsorted([1, 2, 3], [2, 5]).eval()
         array([1, 3])
     """
-    x, values = as_tensor_variable(a), as_tensor_variable(v)
+    x, values = operand(a, "searchsorted searches in a vector", 1, 1), as_tensor_variable(v)
     if side not in ("left", "right"):
         raise ValueError(f"side must be left or right, got {side!r}")
-    if x.type.ndim != 1:
-        raise ValueError(f"searchsorted searches in a vector, got {x} of type {x.type}")
     if sorter is not None:
-        order = as_tensor_variable(sorter)
-        if order.type.ndim != 1:
-            raise ValueError(f"the sorter of searchsorted is a vector, got {order} of type {order.type}")
+        order = operand(sorter, "the sorter of searchsorted is a vector", 1, 1)
         x = x[specify_shape(order, [size_of(x, 0)])]
     if {x.type.kind, values.type.kind} == {"i", "u"} and "uint64" in (x.type.dtype, values.type.dtype):
         # Their common dtype, float64, does not tell large numbers apart.
@@ -236,9 +230,7 @@ def digitize(x: TensorLike, bins: TensorLike, right: bool = False) -> TensorVari
         >>> pt.digitize([0.5, 1.5, 2.5], [1.0, 2.0]).eval()
         array([0, 1, 2])
     """
-    edges = as_tensor_variable(bins)
-    if edges.type.ndim != 1:
-        raise ValueError(f"digitize takes a vector of bins, got {edges} of type {edges.type}")
+    edges = operand(bins, "digitize takes a vector of bins", 1, 1)
     side = "left" if right else "right"
     # Negated, so that NaN, which sorts last, is in order.
     edges = required(
@@ -280,8 +272,7 @@ def take_along_axis(arr: TensorLike, indices: TensorLike, axis: AxisLike = -1) -
 
 
 def _check_positions(x: TensorVariable, positions: TensorVariable, what: str) -> None:
-    if positions.type.kind not in "iu":
-        raise IndexError(f"{what} takes integer positions, got {positions} of type {positions.type}")
+    operand(positions, f"{what} takes integer positions", kinds="iu", error=IndexError)
     if x.type.ndim != positions.type.ndim:
         raise ValueError(f"{what} takes positions of rank {x.type.ndim}, got rank {positions.type.ndim}")
 
@@ -326,9 +317,7 @@ def put_along_axis(
 def _top(x: Any, kth: Any, axis: AxisLike, what: str) -> list[TensorVariable]:
     """The largest (or with negative kth, smallest) elements along the last axis, and their positions."""
     x, axis = _with_axis(x, axis, what)
-    count = as_tensor_variable(kth)
-    if count.type.ndim or count.type.kind not in "iu":
-        raise TypeError(f"{what} takes an integer, got {kth}")
+    count = operand(kth, f"{what} takes an integer", 0, 0, "iu", TypeError)
     smallest = isinstance(count, Constant) and bool(count.data < 0)
     message = f"{what} takes a kth other than 0, and a positive one where it is not known here"
     count = required(abs_(count) if smallest else count, lambda n: n > 0, message)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.errors import IndexTypeError
-from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.convert import as_tensor_variable, operand
 from graphc.hooks import publish
 from graphc.ops.checks import CheckAndRaise, as_count, required
 from graphc.ops.create import arange, ones, zeros, zeros_like
@@ -146,8 +146,7 @@ def _position(place: TensorVariable, size: TensorVariable, end: int, what: str) 
     """Positions along an axis, counted from its start; ``end`` is 1 if the position after the last is one."""
     known = known_size(size)
     n, signed = size if known is None else known, place.type.kind == "i"
-    if place.type.kind not in "iu":
-        raise IndexTypeError(f"{what}: an index must be an integer, got {place} of dtype {place.type.dtype}")
+    operand(place, f"{what}: an index must be an integer", kinds="iu", error=IndexTypeError)
     message = f"{what}: an index is out of bounds for the axis"
     place = required(
         place, lambda at: (at < n + end) & (at >= -n) if signed else at < n + end, message, IndexError
@@ -205,9 +204,8 @@ def insert(arr: TensorLike, obj: TensorLike, values: TensorLike, axis: int | Non
         array([1, 2, 3])
     """
     x, axis = on_axis(arr, axis, "insert")
-    place, new = as_tensor_variable(obj), cast(as_tensor_variable(values), x.type.dtype)
-    if place.type.kind not in "iu" or place.type.ndim > 1:
-        raise TypeError(f"insert takes an integer or a vector of integers, got {place} of {place.type}")
+    place = operand(obj, "insert takes an integer or a vector of integers", 0, 1, "iu", TypeError)
+    new = cast(as_tensor_variable(values), x.type.dtype)
     size = size_of(x, axis)
     rest = [size_of(x, i) for i in range(x.type.ndim) if i != axis]
     place = _position(place, size, 1, "insert")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.convert import as_tensor_variable, operand
 from graphc.hooks import publish
 from graphc.ops.checks import required
 from graphc.ops.counting import Gather, Partition, Sort
@@ -90,9 +90,7 @@ def cov(
 
 
 def _variables(m: TensorLike, rowvar: bool) -> TensorVariable:
-    x = as_tensor_variable(m)
-    if x.type.ndim > 2:
-        raise ValueError(f"cov takes a vector or a matrix, got {x} of type {x.type}")
+    x = operand(m, "cov takes a vector or a matrix", 0, 2)
     x = cast_to(x, "complex128" if x.type.kind == "c" else "float64")
     if x.type.ndim < 2:
         return reshape(x, [1, -1])
@@ -254,9 +252,7 @@ def _quantile(
 ) -> TensorVariable:
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
-    q = as_tensor_variable(q)
-    if q.type.ndim > 1:
-        raise ValueError(f"quantile takes a number or a vector of fractions, got {q} of type {q.type}")
+    q = operand(q, "quantile takes a number or a vector of fractions", 0, 1)
     q = required(q, lambda q: (q >= 0) & (q <= 1), "quantiles must be in the range from 0 to 1")
     fractions = atleast_1d(cast_to(q, "float64" if x.type.dtype != "float32" else "float32"))
     rows, axes = _joined_last(x, axis, "quantile")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from graphc.errors import ArgumentError
 from graphc.graph.basic import Variable
-from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.convert import as_tensor_variable, operand
 from graphc.graph.tensor.type import TensorType
 from graphc.ops.batching import batch_graph
 from graphc.ops.dimshuffle import normalize_axis
@@ -131,10 +131,7 @@ def _split(
 
 def _core(x: TensorVariable, core: tuple[str, ...], what: str) -> Variable:
     """A variable for one element of the batch ``x``."""
-    if x.type.ndim < len(core):
-        raise ValueError(
-            f"{what} must have at least the dimensions ({', '.join(core)}), got {x} of type {x.type}"
-        )
+    x = operand(x, f"{what} must have at least the dimensions ({', '.join(core)})", len(core))
     shape = x.type.shape[x.type.ndim - len(core) :]
     return TensorType(x.type.dtype, shape).make_variable(x.name)
 
@@ -159,11 +156,8 @@ def _check_results(found: TensorVariable, right: Sequence[tuple[str, ...]] | Non
     if len(listed) != len(right):
         raise ValueError(f"{label} must return {len(right)} results by its signature, got {len(listed)}")
     for i, (y, core) in enumerate(zip(listed, right, strict=True)):
-        if y.type.ndim != len(core):
-            raise ValueError(
-                f"result {i} of {label} must have the dimensions ({', '.join(core)}), got {y} of type "
-                f"{y.type}"
-            )
+        takes = f"result {i} of {label} must have the dimensions ({', '.join(core)})"
+        operand(y, takes, len(core), len(core))
 
 
 def vmap(func: Callable[..., Any], in_axes: TensorLike = 0, out_axes: TensorLike = 0) -> Callable[..., Any]:

@@ -63,7 +63,7 @@ def test_products_of_vectors_of_other_sizes(mode):
 @pytest.mark.parametrize(
     "build, message",
     [
-        (lambda v, m, w: L.cholesky(v), "cholesky takes matrices, arrays of at least two dimensions; got v"),
+        (lambda v, m, w: L.cholesky(v), "cholesky takes matrices, arrays of at least two dimensions, got v"),
         (lambda v, m, w: L.inv(w), "inv takes square matrices; the last two dimensions of w"),
         (lambda v, m, w: L.solve(m, m, assume_a="nice"), "assume_a must be one of 'gen', "),
         (lambda v, m, w: L.solve(m, m, b_ndim=3), "b_ndim must be 1 or 2, got 3"),

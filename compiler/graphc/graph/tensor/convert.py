@@ -9,7 +9,7 @@ import numpy as np
 
 from graphc.config import config
 from graphc.errors import AsTensorError, TensorOverflowError, TensorRankError
-from graphc.graph.basic import Apply, Constant, Variable, capture
+from graphc.graph.basic import Apply, Constant, Variable, capture, describe
 from graphc.graph.tensor.type import TensorType, parse_dtype
 from graphc.graph.tensor.variable import TensorConstant, TensorVariable
 from graphc.graph.type import register_transfer, transfer
@@ -160,6 +160,29 @@ def as_tensor_variable(
     if dtype is not None and x.type.dtype != parse_dtype(dtype):
         return _variable_with_ndim(TensorVariable._functions["cast"](x, parse_dtype(dtype)), ndim)
     return _variable_with_ndim(x, ndim)
+
+
+def operand(
+    x: Any,
+    takes: str,
+    least: int = 0,
+    most: int = 64,
+    kinds: str = "biufc",
+    error: type[Exception] = ValueError,
+) -> TensorVariable:
+    """``x`` as a tensor variable of the rank and the kind of dtype that a function takes.
+
+    Args:
+        x: what `as_tensor_variable` takes.
+        takes: the function and what it takes, as messages begin.
+        least, most: numbers of dimensions between which it has its own.
+        kinds: letters of the kinds of NumPy's dtypes.
+        error: what is raised where it has others.
+    """
+    variable = as_tensor_variable(x)
+    if not least <= variable.type.ndim <= most or variable.type.kind not in kinds:
+        raise error(f"{takes}, got {variable}{describe(variable.location)} of type {variable.type}")
+    return variable
 
 
 def _variable_with_ndim(x: Any, ndim: int | None) -> TensorVariable:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from graphc.gradient import zero_grad
 from graphc.graph.basic import describe
-from graphc.graph.tensor.convert import as_tensor_variable, constant
+from graphc.graph.tensor.convert import constant, operand
 from graphc.ops.math import abs as abs_
 from graphc.ops.math import gt, minimum, switch
 from graphc.ops.reduce import max as max_
@@ -25,13 +25,7 @@ def matrix(x: TensorLike, what: str) -> TensorVariable:
     Raises:
         ValueError: it has fewer.
     """
-    x = as_tensor_variable(x)
-    if x.type.ndim < 2:
-        raise ValueError(
-            f"{what} takes matrices, arrays of at least two dimensions; got {x}{describe(x.location)} of "
-            f"type {x.type}"
-        )
-    return x
+    return operand(x, f"{what} takes matrices, arrays of at least two dimensions", 2)
 
 
 def square(x: TensorLike, what: str) -> TensorVariable:

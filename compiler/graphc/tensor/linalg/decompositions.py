@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.convert import as_tensor_variable, operand
 from graphc.hooks import publish
 from graphc.ops.canonical import QRPivoted
 from graphc.ops.create import arange, eye, tril, triu
@@ -282,10 +282,7 @@ def eigh_tridiagonal(
         >>> pt.linalg.eigh_tridiagonal([2.0, 2.0], [1.0], eigvals_only=True).eval()
         array([1., 3.])
     """
-    on, beside = as_tensor_variable(d), as_tensor_variable(e)
-    for v in (on, beside):
-        if v.type.ndim == 0 or v.type.kind == "c":
-            raise ValueError(f"eigh_tridiagonal takes real vectors, got {v} of type {v.type}")
+    on, beside = (operand(v, "eigh_tridiagonal takes real vectors", 1, kinds="biuf") for v in (d, e))
     size = size_of(on, on.type.ndim - 1)
     beside = specify_shape(beside, [*[None] * (beside.type.ndim - 1), size - 1])
     whole = alloc_diag(on, axis1=-2, axis2=-1) + alloc_diag(beside, -1, axis1=-2, axis2=-1)

@@ -8,7 +8,7 @@ from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, Any
 
-from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.convert import as_tensor_variable, operand
 from graphc.ops.create import zeros
 from graphc.ops.join import concatenate, stack
 from graphc.ops.matrices import conj
@@ -68,10 +68,7 @@ def multi_dot(arrays: Sequence[TensorLike]) -> TensorVariable:
         tensors[0] = expand_dims(tensors[0], 0)
     if column:
         tensors[-1] = expand_dims(tensors[-1], 1)
-    wrong = next((x for x in tensors if x.type.ndim != 2), None)
-    if wrong is not None:
-        raise ValueError(f"multi_dot takes matrices, got {wrong} of type {wrong.type}")
-    result: TensorVariable = _chain(tensors)
+    result: TensorVariable = _chain([operand(x, "multi_dot takes matrices", 2, 2) for x in tensors])
     if column:
         result = squeeze(result, 1)
     return squeeze(result, 0) if row else result

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.convert import operand
 from graphc.ops.create import arange, eye, zeros_like
 from graphc.ops.join import concatenate
 from graphc.ops.math import cast
@@ -26,10 +26,7 @@ __all__ = ["circulant", "companion", "diagonal", "hankel", "hilbert", "khatri_ra
 
 
 def _vector(x: TensorLike, what: str) -> TensorVariable:
-    x = as_tensor_variable(x)
-    if x.type.ndim < 1:
-        raise ValueError(f"{what} takes vectors, or batches of them; got {x} of type {x.type}")
-    return x
+    return operand(x, f"{what} takes vectors, or batches of them", 1)
 
 
 def _common(x: Variable, y: Variable) -> tuple[TensorVariable, TensorVariable]:
@@ -106,8 +103,8 @@ def companion(a: TensorLike) -> TensorVariable:
         array([[ 3., -2.],
                [ 1.,  0.]])
     """
-    a = _vector(a, "companion")
-    if a.type.ndim != 1 or a.type.shape[0] in (0, 1):
+    a = operand(a, "companion takes at least two coefficients", 1, 1)
+    if a.type.shape[0] in (0, 1):
         raise ValueError(f"companion takes at least two coefficients, got {a} of type {a.type}")
     n = size_of(a, 0) - 1
     first = -a[1:] / a[0]

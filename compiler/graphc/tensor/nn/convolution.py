@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Variable
-from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.convert import operand
 from graphc.ops.elementwise import cast_to
 from graphc.ops.math import maximum
 from graphc.ops.pooling import Conv2d, Conv2dInput
@@ -103,12 +103,8 @@ def correlated(
 def _operands(
     what: str, x: TensorLike, filters: TensorLike, ndim: int, flip: bool
 ) -> tuple[TensorVariable, TensorVariable]:
-    x, f = as_tensor_variable(x), as_tensor_variable(filters)
-    if x.type.ndim != ndim or f.type.ndim != ndim:
-        raise ValueError(
-            f"{what} takes {ndim}-d images and filters (number, channels, ...), got {x} of type {x.type} and "
-            f"{f} of type {f.type}"
-        )
+    takes = f"{what} takes {ndim}-d images and filters (number, channels, ...)"
+    x, f = (operand(v, takes, ndim, ndim) for v in (x, filters))
     return x, (flip_(f, tuple(range(2, ndim))) if flip else f)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from graphc.config import config
 from graphc.graph.basic import Variable
-from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.convert import as_tensor_variable, operand
 from graphc.ops.checks import as_count, required
 from graphc.ops.create import arange
 from graphc.ops.dimshuffle import normalize_axis
@@ -47,9 +47,7 @@ def one_hot(
         array([[1., 0., 0.],
                [0., 0., 1.]])
     """
-    x = as_tensor_variable(x)
-    if x.type.kind not in "iu":
-        raise TypeError(f"one_hot takes class numbers, which are integers, got {x} of dtype {x.type.dtype}")
+    x = operand(x, "one_hot takes class numbers, which are integers", kinds="iu", error=TypeError)
     where = normalize_axis(axis, x.type.ndim + 1, "one_hot")
     classes = arange(as_count(num_classes, "one_hot"), dtype="int64")
     classes = dimshuffle(classes, tuple(0 if i == where else "x" for i in range(x.type.ndim + 1)))

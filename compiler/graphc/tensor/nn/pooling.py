@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.graph.basic import Variable
-from graphc.graph.tensor.convert import as_tensor_variable, constant
+from graphc.graph.tensor.convert import as_tensor_variable, constant, operand
 from graphc.ops.create import ones
 from graphc.ops.math import cast
 from graphc.ops.pooling import MaxPool, WindowSum
@@ -33,8 +33,7 @@ def _windows(
     what: str, x: Variable, size: Numbers, stride: Numbers | None, padding: Padding
 ) -> tuple[tuple[int, ...], tuple[int, ...], list[Window], list[int | None]]:
     """Sizes and strides of the windows, the windows along both axes, static numbers of leading elements."""
-    if x.type.ndim < 2:
-        raise ValueError(f"{what} takes images of at least 2 dimensions, got {x} of type {x.type}")
+    x = operand(x, f"{what} takes images of at least 2 dimensions", 2)
     sizes = per_axis(size, 2, f"{what}: window")
     strides = sizes if stride is None else per_axis(stride, 2, f"{what}: stride")
     rules = parse_padding(padding, 2, what)
@@ -122,9 +121,7 @@ def _line(
     x: Any, what: str, size: int, stride: int | None, padding: str | int | Sequence[int | Sequence[int]]
 ) -> tuple[Any, ...]:
     """Arguments of the function for images of height 1."""
-    x = as_tensor_variable(x)
-    if x.type.ndim < 1:
-        raise ValueError(f"{what} takes sequences of at least 1 dimension, got {x} of type {x.type}")
+    x = operand(x, f"{what} takes sequences of at least 1 dimension", 1)
     (taps,) = per_axis(size, 1, f"{what}: window")
     (step,) = (taps,) if stride is None else per_axis(stride, 1, f"{what}: stride")
     if not isinstance(padding, str):

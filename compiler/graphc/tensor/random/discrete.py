@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Unpack
 
 from graphc.config import config
-from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.convert import as_tensor_variable, operand
 from graphc.graph.tensor.type import parse_dtype
 from graphc.hooks import publish
 from graphc.ops.dimshuffle import normalize_axis
@@ -295,10 +295,7 @@ def choice(
     shape = () if size is None else size
     rng, name, dtype = options.get("rng"), options.get("name"), options.get("dtype")
     if p is not None:
-        p = as_tensor_variable(p)
-        if p.type.ndim != 1:
-            raise ValueError(f"the probabilities of choice must be a vector, got {p} of {p.type}")
-        p = _as_long_as(p, count)
+        p = _as_long_as(operand(p, "the probabilities of choice must be a vector", 1, 1), count)
     if not replace:
         op = ChoiceWithoutReplacement(p is not None)
         following, found = op(count, p, shape, rng=rng, return_next_rng=True)

@@ -13,7 +13,7 @@ from graphc.config import config
 from graphc.errors import VectorizeError
 from graphc.graph.basic import Apply, Constant, Flags, Maybe, Variable, Variables, describe
 from graphc.graph.op import Op
-from graphc.graph.tensor.convert import as_tensor_variable, constant
+from graphc.graph.tensor.convert import as_tensor_variable, constant, operand
 from graphc.graph.tensor.type import TensorType, parse_dtype
 from graphc.ops.elementwise import broadcast_static, cast_to
 from graphc.ops.shape import as_size, checked_size, size_of
@@ -165,20 +165,12 @@ class RandomVariable(Op):
         return sizes, inputs
 
     def _converted(self, parameter: Parameter, x: TensorLike) -> TensorVariable:
-        x = as_tensor_variable(x)
-        if x.type.ndim < parameter.core:
-            raise ValueError(
-                f"{self.distribution}: the parameter {parameter.name} must be a vector, or have one in its "
-                f"last dimension, got {x} of {x.type}"
-            )
+        what = f"{self.distribution}: the parameter {parameter.name} must be"
+        x = operand(x, f"{what} a vector, or have one in its last dimension", parameter.core)
         dtype = self.native[1] if self.row.has_float32 else parameter.dtype
-        kind = x.type.kind
-        if kind not in ("biu" if np.dtype(dtype).kind == "i" else "biuf"):
-            raise TypeError(
-                f"{self.distribution}: the parameter {parameter.name} must be "
-                f"{'an integer' if dtype == 'int64' else 'a real number'}, got {x} of dtype {x.type.dtype}"
-            )
-        return cast_to(x, dtype)
+        kinds = "biu" if np.dtype(dtype).kind == "i" else "biuf"
+        noun = "an integer" if dtype == "int64" else "a real number"
+        return cast_to(operand(x, f"{what} {noun}", kinds=kinds, error=TypeError), dtype)
 
     def _sizes_of(self, inputs: Sequence[TensorVariable], batch: int) -> list[TensorVariable]:
         """The sizes that the parameters have together: what is known, else that of the first to have it."""
