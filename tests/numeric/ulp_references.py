@@ -149,7 +149,7 @@ UNARY: dict[str, Case] = {
     "sqr": Case(lambda x: x * x),
     "sigmoid": Case(lambda x: 1 / (1 + mp.exp(-x)), near=(-709.8, -745.1, -88.7, -103.9, 37)),
     "softplus": Case(lambda x: mp.log1p(mp.exp(x)) if x < 100 else x, near=(-745, 37, -104)),
-    "log1mexp": Case(_log1mexp, near=(-0.6931471805599453, -37)),
+    "log1mexp": Case(_log1mexp, near=(-0.6931471805599453, -19.408, -37)),
     "logit": Case(lambda x: mp.log(x) - mp.log1p(-x) if 0 < x < 1 else mpf("nan"), near=(0.25, 0.5, 0.75, 1)),
     "entr": Case(_guarded(lambda x: -x * mp.log(x)), near=(1,)),
     "sinc": Case(mp.sincpi, near=(1, 2, 3, -5)),

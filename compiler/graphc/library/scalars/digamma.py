@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Scalar kernel: the digamma function next to its zeros for negative arguments, with 31 digits within."""
+"""Scalar kernel: the digamma function of negative arguments, next to its zeros with 31 digits within."""
 # mypy: ignore-errors
 
 from __future__ import annotations
@@ -8,12 +8,14 @@ import math
 from fractions import Fraction
 
 from graphc.library.scalars import correction
-from graphc.library.scalars.zeta import add, assign, divide, multiply, table
-from graphc.native.builtins import floor, local
+from graphc.library.scalars.zeta import INF, NAN, add, assign, divide, multiply, table
+from graphc.native.builtins import copysign, floor, fma, local, unrolled
 
 _PI, _PI_LOW = math.pi, 1.2246467991473532e-16
 _LN2, _LN2_LOW = math.log(2.0), 2.3190468138462996e-17
 _SQRT2 = math.sqrt(2.0)
+# Coefficients of the sine, the last one first.
+_SINE = tuple((-1) ** k * _PI ** (2 * k) / math.factorial(2 * k + 1) for k in range(11, 0, -1))
 # Numbers so close to a zero that 31 digits within are not enough, and the values there.
 _ZERO_0, _VALUE_0 = -0.5040830082644554, 7.289763902976895e-17
 _ZERO_1, _VALUE_1 = -1.5734984731623904, 1.5649788481838454e-16
@@ -42,17 +44,31 @@ _SERIES_TERMS, _ODD_TERMS = len(_SERIES), len(_ODD)
 
 
 @correction
-def digamma_at_zero(value, needed, x):
-    """The value, computed again as psi(1 - x) - pi cot(pi x) where it is small beside these terms, x < 0."""
-    distance = x - floor(x + 0.5)
-    if needed == 0.0 or distance == 0.0:
+def digamma_below(value, needed, x):
+    """psi(1 - x) - pi cot(pi x) for x <= 0, of psi(1 - x) = value; again where it is small beside these."""
+    if needed == 0.0:
         return value
+    if x == 0.0:
+        return copysign(INF, -x)
+    if x == floor(x):
+        return NAN
     if x == _ZERO_0:
         return _VALUE_0
     if x == _ZERO_1:
         return _VALUE_1
     if x == _ZERO_5:
         return _VALUE_5
+    # Only the fraction enters, whose cotangent is that of a small angle.
+    distance = x - floor(x + 0.5)
+    cosine = sine(0.5 - abs(distance))
+    divisor = sine(distance)
+    scaled = cosine * _PI
+    quotient = scaled / divisor
+    reflected = value - quotient
+    if abs(distance) > 1e-280:
+        reflected -= (fma(cosine, _PI, -scaled) + fma(-quotient, divisor, scaled)) / divisor
+    if abs(reflected) >= 0.45 * value + 0.6:
+        return reflected
     t = local(2, "f8")
     s = local(2, "f8")
     cotangent(t, s, distance)
@@ -60,6 +76,15 @@ def digamma_at_zero(value, needed, x):
     assign(total, -t[0], -t[1])
     digamma_of_one_minus(x, total, t, s)
     return total[0]
+
+
+def sine(x):
+    """sin(pi x) / pi for |x| <= 1/2: x less a series that is smaller."""
+    square = x * x
+    series = 0.0
+    for i in unrolled(len(_SINE)):
+        series = fma(series, square, _SINE[i])
+    return fma(x * square, series, x)
 
 
 def cotangent(t, s, distance):

@@ -70,10 +70,20 @@ def softplus(b: ScalarBuilder, x: Scalar) -> Scalar:
 
 
 def log1mexp(b: ScalarBuilder, x: Scalar) -> Scalar:
-    """log(1 - exp(x)) by the better conditioned of two forms (M. Maechler, 2012)."""
-    near = b.math("log", b.neg(b.math("expm1", x)))
-    far = b.math("log1p", b.neg(b.math("exp", x)))
-    return b.select(b.gt(x, b.const(-np.log(2.0), x.dtype)), near, far)
+    """log(1 - exp(x)) by the better conditioned of two forms (M. Maechler, 2012), which share the logarithm.
+
+    Far from 0 it is that of the rounded 1 - exp(x), less what has been rounded off, times the slope; farther
+    out the first two terms of its series.
+    """
+    zero, one = b.const(0, x.dtype), b.const(1, x.dtype)
+    near = b.gt(x, b.const(-np.log(2.0), x.dtype))
+    power = b.math("exp", x)
+    difference = b.sub(one, power)
+    lost = b.sub(power, b.sub(one, difference))
+    logarithm = b.math("log", b.select(near, b.neg(b.math("expm1", x)), difference))
+    value = b.sub(logarithm, b.select(near, zero, b.fma(lost, power, lost)))
+    tiny = b.lt(power, b.const(np.sqrt(np.finfo(x.dtype).eps) / 4, x.dtype))
+    return b.select(tiny, b.neg(b.fma(scaled(b, power, 0.5), power, power)), value)
 
 
 def logaddexp(b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:

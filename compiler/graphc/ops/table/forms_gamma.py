@@ -113,6 +113,8 @@ DIGAMMA = (
 
 Scalar = Any
 _F64 = np.dtype("float64")
+# Polynomials of more coefficients are evaluated as two chains, which wait for each other less.
+_LONG = 16
 
 
 def _zero(b: ScalarBuilder, x: Scalar) -> Scalar:
@@ -127,7 +129,14 @@ def gamma(b: ScalarBuilder, x: Scalar) -> Scalar:
 
 
 def polynomial(b: ScalarBuilder, x: Scalar, coefficients: Sequence[float]) -> Scalar:
-    """The sum of coefficients times powers of x, the constant first."""
+    """The sum of coefficients times powers of x, the constant first; a long one as two chains in the square.
+
+    The last step of two chains is that of one, as it rounds what counts most.
+    """
+    if len(coefficients) > _LONG:
+        square, (first, *rest) = b.mul(x, x), coefficients
+        even, odd = (polynomial(b, square, rest[start::2]) for start in (0, 1))
+        return b.fma(b.fma(odd, x, even), x, b.const(first, x.dtype))
     total = b.const(coefficients[-1], x.dtype)
     for coefficient in reversed(coefficients[:-1]):
         total = b.fma(total, x, b.const(coefficient, x.dtype))
@@ -176,6 +185,22 @@ def sine_of_pi_times(b: ScalarBuilder, x: Scalar) -> Scalar:
     return b.fma(b.mul(x, square), polynomial(b, square, coefficients), x)
 
 
+def _reciprocals(b: ScalarBuilder, x: Scalar, steps: Scalar, first: int, count: int) -> tuple[Scalar, Scalar]:
+    """Numerator and denominator of the sum of 1 / (x - k) over so many k, those up to ``steps``.
+
+    A division takes as long as a dozen multiplications. For x above ``steps`` each x - k is exact, and so is
+    the numerator of two; their quotient is rounded no more often than two quotients and their sum.
+    """
+    if count == 1:
+        one, offset = b.const(1, _F64), b.const(first, _F64)
+        used = b.ge(steps, offset)
+        return b.select(used, one, _zero(b, x)), b.select(used, b.sub(x, offset), one)
+    half = count // 2
+    top, bottom = _reciprocals(b, x, steps, first, half)
+    other, factor = _reciprocals(b, x, steps, first + half, half)
+    return b.fma(top, factor, b.mul(other, bottom)), b.mul(bottom, factor)
+
+
 def _digamma_positive(b: ScalarBuilder, x: Scalar) -> Scalar:
     """Digamma for x > 0: (x - root) P(x) on [1, 2], recurrence up to 10, the asymptotic series above.
 
@@ -188,11 +213,7 @@ def _digamma_positive(b: ScalarBuilder, x: Scalar) -> Scalar:
     y = b.select(tiny, b.add(x, one), b.sub(x, steps))
     total = b.neg(b.truediv(one, x))
     total = b.select(tiny, total, _zero(b, x))
-    up = _zero(b, x)
-    for k in range(8):
-        offset = b.const(k, _F64)
-        term = b.truediv(one, b.add(y, offset))
-        up = b.add(up, b.select(b.gt(steps, offset), term, _zero(b, x)))
+    up = b.add(*(b.truediv(*_reciprocals(b, x, steps, first, 4)) for first in (1, 5)))
     centred = b.sub(y, b.const(DIGAMMA_ROOT[0], _F64))
     centred = b.sub(centred, b.const(DIGAMMA_ROOT[1], _F64))
     t = b.sub(y, b.const(1.5, _F64))
@@ -200,35 +221,19 @@ def _digamma_positive(b: ScalarBuilder, x: Scalar) -> Scalar:
     near = b.add(b.add(b.mul(centred, value), up), total)
     inverse = b.truediv(one, x)
     square = b.mul(inverse, inverse)
-    series = _zero(b, x)
-    for coefficient in (1 / 12, -691 / 32760, 1 / 132, -1 / 240, 1 / 252, -1 / 120, 1 / 12):
-        series = b.mul(square, b.add(series, b.const(coefficient, _F64)))
+    terms = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
+    series = b.mul(square, polynomial(b, square, terms))
     far = b.sub(b.math("log", x), b.add(b.mul(inverse, b.const(0.5, _F64)), series))
     return b.select(b.lt(x, b.const(10, _F64)), near, far)
 
 
 @forms.in_double
 def digamma(b: ScalarBuilder, x: Scalar) -> Scalar:
-    """Logarithmic derivative of gamma; psi(1 - x) - pi / tan(pi x) for negative x; see `digamma_at_zero`."""
+    """Logarithmic derivative of gamma; of numbers up to 0, see `digamma_below`."""
     zero, one = b.const(0, _F64), b.const(1, _F64)
     low = b.le(x, zero)
     value = _digamma_positive(b, b.select(low, b.sub(one, x), x))
-    # Only the fraction enters the reflection, whose cotangent is that of a small angle.
-    part = b.sub(x, b.rint(x))
-    cosine = sine_of_pi_times(b, b.sub(b.const(0.5, _F64), b.abs(part)))
-    sine, pi = sine_of_pi_times(b, part), b.const(np.pi, _F64)
-    scaled = b.mul(cosine, pi)
-    cotangent = b.truediv(scaled, sine)
-    rest = b.add(b.fma(cosine, pi, b.neg(scaled)), b.fma(b.neg(cotangent), sine, scaled))
-    ordinary = b.gt(b.abs(part), b.const(1e-280, _F64))
-    reflected = b.sub(b.sub(value, cotangent), b.select(ordinary, b.truediv(rest, sine), zero))
-    small = b.lt(b.abs(reflected), b.fma(value, b.const(0.45, _F64), b.const(0.6, _F64)))
-    needed = b.select(b.logical_and(low, small), one, zero)
-    reflected = b.call("graphc_scalar.digamma_at_zero", reflected, needed, x)
-    pole = b.logical_and(low, b.eq(x, b.floor(x)))
-    reflected = b.select(pole, b.const(np.nan, _F64), reflected)
-    infinity = b.neg(b.copysign(b.const(np.inf, _F64), x))
-    return b.select(low, b.select(b.eq(x, zero), infinity, reflected), value)
+    return b.call("graphc_scalar.digamma_below", value, b.select(low, one, zero), x)
 
 
 @forms.in_double
