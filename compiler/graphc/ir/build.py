@@ -8,13 +8,14 @@ loads of `i1`. Inside a loop body values have *compute types*, which are signles
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from graphc.emit.emitter import NAMES
 from graphc.ir.value import literal
+from graphc.ir.walk import ancestors
 from graphc_dialects._base import const_index as const_index
 from graphc_dialects._base import constant_value as constant_value
 from graphc_dialects._base import wrapped
@@ -176,6 +177,30 @@ def empty(tensor_type: ir.Type, sizes: Sequence[ir.Value]) -> ir.Value:
 def cast(tensor: Any, tensor_type: Any) -> Any:
     """`tensor.cast` where the types differ."""
     return tensor if tensor.type == tensor_type else create("tensor.cast", [tensor_type], [tensor]).result
+
+
+def call(symbol: str, results: Sequence[ir.Type], operands: Sequence[ir.Value]) -> ir.Operation:
+    """`func.call` of a function by its name."""
+    return create("func.call", results, operands, callee=ir.FlatSymbolRefAttr.get(symbol))
+
+
+def stack_memory(kind: ir.Type, inside: ir.Operation | None = None, **attributes: Any) -> ir.Value:
+    """Memory on the stack for a memref: of the function that contains an operation, or at the insertion
+    point.
+    """
+    if inside is not None:
+        *_, outermost = ancestors(inside)
+        with ir.InsertionPoint.at_block_begin(outermost.block):
+            return stack_memory(kind, **attributes)
+    sizes = ir.DenseI32ArrayAttr.get([0, 0])
+    return create("memref.alloca", [kind], [], operandSegmentSizes=sizes, **attributes).result
+
+
+def groups_of(groups: Iterable[Iterable[int]]) -> ir.Attribute:
+    """Groups of axes, for reshapes."""
+    i64 = ir.IntegerType.get_signless(64)
+    arrays = [[ir.IntegerAttr.get(i64, axis) for axis in group] for group in groups]
+    return ir.ArrayAttr.get([ir.ArrayAttr.get(group) for group in arrays])
 
 
 def declare(

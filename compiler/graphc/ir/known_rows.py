@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,27 @@ from graphc.ir.constants import CONSTANTS, constant_attribute, element_dtype, re
 from graphc.ir.references import evaluate
 from graphc.ir.rewrite import tensor_type
 from graphc.ir.views import REPEATS, SAME_ELEMENTS, create_here, order_of, repeated, row_at, stacked_order
-from graphc.ir.walk import definition
+from graphc.ir.walk import definition, seen_through
 from graphc_dialects._base import const_index
 from graphc_dialects._mlir import ir
 from graphc_dialects.elementwise import ELEMENTWISE
+
+
+class Lazy(dict[ir.Value, Any]):
+    """Facts about values, each found when it is first asked for.
+
+    Args:
+        find: the fact about a value.
+    """
+
+    def __init__(self, find: Callable[[ir.Value], object]) -> None:
+        super().__init__()
+        self._find = find
+
+    def __missing__(self, value: ir.Value) -> Any:
+        found = self[value] = self._find(value)
+        return found
+
 
 # What a tensor value is known to be: ("splat", dtype, bytes of an element), ("value", an SSA value),
 # ("row", a stack of which it is any row), or None.
@@ -25,9 +42,7 @@ Known = tuple[Any, ...] | None
 
 def known_splat(value: ir.Value) -> Known:
     """The element that all elements of a value equal, seen through views of constants."""
-    op = definition(value)
-    while op is not None and op.name in SAME_ELEMENTS:
-        op = definition(op.operands[0])
+    op = definition(seen_through(value, SAME_ELEMENTS))
     if op is None or op.name not in CONSTANTS or not isinstance(op.results[0].type, ir.RankedTensorType):
         return None
     array = read_constant(op)
@@ -36,6 +51,12 @@ def known_splat(value: ir.Value) -> Known:
     first = array.flat[0]
     # Bit by bit: zeros have signs, NaN equals itself.
     return splat(first) if array.tobytes() == first.tobytes() * array.size else None
+
+
+def is_splat(value: ir.Value, number: float) -> bool:
+    """True if all elements of a value, of which there are some, are known to be a number."""
+    known = known_splat(value)
+    return known is not None and bool(np.frombuffer(known[2], known[1])[0] == number)
 
 
 def splat(scalar: Any) -> Known:
@@ -139,8 +160,4 @@ def literal(number: np.generic, type_: ir.Type) -> ir.Value:
 
 
 def _uncast(value: ir.Value) -> ir.Value:
-    op = definition(value)
-    while op is not None and op.name == "tensor.cast":
-        value = op.operands[0]
-        op = definition(value)
-    return value
+    return seen_through(value, ("tensor.cast",))

@@ -111,6 +111,14 @@ class ScanView:
         found = [op for op in found if is_read(op)]
         return [op for op in found if name is None or name_of(op) == name]
 
+    def count_steps_as(self, steps: ir.Value) -> int:
+        """Gives all who ask for the number of iterations that were run a value; returns how many asked."""
+        asked = self.step_counts()
+        for op in asked:
+            op.results[0].replace_all_uses_with(steps)
+            op.erase()
+        return len(asked)
+
     def renumber(self, shift: ir.Value) -> None:
         """Adds to the index as the body computes with it; the rows that it reads stay what they are."""
         uses = [(use.owner.operation, use.operand_number) for use in self.index.uses]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from graphc.ir.walk import ancestors
 from graphc_dialects._mlir import ir
 
 _MOVABLE = ("arith.", "tensor.dim")
@@ -64,9 +65,4 @@ def operations_after(anchor: ir.Operation) -> dict[ir.Operation, int]:
 
 
 def _encloses(block: ir.Block, op: ir.Operation) -> bool:
-    while op is not None and op.name not in ("func.func", "builtin.module"):
-        if op.block == block:
-            return True
-        op = op.parent
-        op = None if op is None else op.operation
-    return False
+    return any(around.block == block for around in ancestors(op))

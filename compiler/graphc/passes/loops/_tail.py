@@ -56,9 +56,7 @@ def split_before_tail(view: ScanView, unknowns: Unknowns) -> bool:
         first = smaller(larger(first, 0), view.steps)
         # A slice that is all that is read has as many rows as it says: no others are computed.
         left = bounds_of(readers[0].op)[0].size if is_only else view.steps - first
-        for count in view.step_counts():
-            count.results[0].replace_all_uses_with(view.steps)
-            count.erase()
+        view.count_steps_as(view.steps)
         rows = _first_loop(view, first)
         view.op.operands[0] = as_index(left)
     _continue_from(view, first, rows)

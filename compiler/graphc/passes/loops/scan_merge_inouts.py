@@ -8,6 +8,7 @@ from typing import Any
 
 from graphc.ir.build import cast
 from graphc.ir.constants import CONSTANTS, constant_identity
+from graphc.ir.known_rows import Lazy
 from graphc.ir.rewrite import tensor_type
 from graphc.ir.scan_view import (
     MERGED,
@@ -76,7 +77,7 @@ class Numbering:
     def _assign(self) -> None:
         """Numbers every value of the bodies for the current groups."""
         known: dict[Any, int] = {}
-        self._numbers = _Numbers(self)
+        self._numbers = Lazy(self._outer)
         for position, (view, operations) in enumerate(zip(self._views, self._operations, strict=True)):
             self._numbers[view.index] = known.setdefault("index", len(known))
             for op in operations:
@@ -113,18 +114,6 @@ class Numbering:
     def group(self, name: str, scan: int = 0) -> int:
         """The group of a state: states of one group are equal row by row."""
         return int(self._group[scan, name])
-
-
-class _Numbers(dict[Any, int]):
-    """Numbers by value; values from outside are numbered when they are asked for."""
-
-    def __init__(self, numbering: Numbering) -> None:
-        super().__init__()
-        self._numbering = numbering
-
-    def __missing__(self, value: ir.Value) -> int:
-        number = self[value] = self._numbering._outer(value)
-        return number
 
 
 @record(frozen=True)

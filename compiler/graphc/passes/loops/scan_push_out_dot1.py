@@ -5,19 +5,19 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from graphc.ir.constants import CONSTANTS, read_constant
 from graphc.ir.kinds import PRODUCTS, flags_of, matrix_product, reduce
-from graphc.ir.rewrite import tensor_type
-from graphc.ir.scan_view import ScanView, scans, taps_of, writes_of
+from graphc.ir.known_rows import is_splat
+from graphc.ir.rewrite import erase_unused, tensor_type
+from graphc.ir.scan_view import ScanView, is_read, scans
 from graphc.ir.traits import Batch, CannotBatch
-from graphc.ir.views import MOVES_AXES, SAME_ELEMENTS, axes_order, with_sizes
+from graphc.ir.views import MOVES_AXES, axes_order, with_sizes
 from graphc.passes import Pass
 from graphc.passes.loops._after import After
 from graphc.passes.loops._batch import Batcher
 from graphc.passes.loops._consumers import LastRowUses
-from graphc.passes.loops._cost import row_elements, users_of
+from graphc.passes.loops._cost import row_elements
+from graphc.passes.loops.scan_to_map import state_dependences
+from graphc.passes.loops.scan_to_reduce import Dependences, fold_of, is_simple_state, is_used_elsewhere
 from graphc_dialects._base import const_index, dim_of
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
@@ -25,63 +25,32 @@ from graphc_runtime.record import record
 _VIEWS = frozenset({*MOVES_AXES, "graphc.neg", "tensor.cast"})
 
 
-@record(frozen=True)
-class Term:
-    """One summand of an iteration.
-
-    Attributes:
-        value: a value of the body. negative: whether it is subtracted.
-    """
-
-    value: Any
-    negative: bool
-
-
 class Accumulator:
     """A state `s = s + term + ...` of which only the last row is used.
 
     Args:
-        view: the scan. name: the state.
+        view: the scan. name: the state. dependences: see `state_dependences`.
 
     Attributes:
         terms: what is added, None if the state is of another kind.
     """
 
-    def __init__(self, view: ScanView, name: str) -> None:
+    def __init__(self, view: ScanView, name: str, dependences: Dependences) -> None:
         self.view = view
         self.carry = view.carries()[name]
         self.name = name
-        self._chain: list[ir.Operation] = []
-        self.terms: list[Term] | None = None
-        element = str(self.carry.operands[0].type.element_type)
-        if taps_of(self.carry) != [-1] or writes_of(self.carry) != [0] or element == "i1":
-            return
-        reads = view.reads(name)
-        if len(reads) == 1 and view.traces(name):
-            self._chain.append(reads[0])
-            self.terms = self._follow(reads[0].results[0])
+        fold = fold_of(view, name, self.carry, dependences)
+        self._path = set[ir.Operation]() if fold is None else fold.path
+        is_sum = fold is not None and fold.kind == "add" and not self._widens()
+        is_sum = is_sum and not is_used_elsewhere(view, name, self._path)
+        self.terms = fold.terms if fold is not None and is_sum else None
 
-    def _follow(self, value: ir.Value) -> list[Term] | None:
-        """The summands between the state's old value and its new one, each used once on the way."""
-        terms: list[Term] = []
-        row = list(value.type.shape)
-        while True:
-            uses = list(value.uses)
-            users = users_of(self.view, value)
-            if len(uses) != 1 or uses[0].owner.operation != users[0]:
-                return None
-            op, position = users[0], uses[0].operand_number
-            if op == self.carry:
-                return terms if position == 1 else None
-            if op.name == "graphc.add" or (op.name == "graphc.sub" and position == 0):
-                terms.append(Term(op.operands[1 - position], op.name == "graphc.sub"))
-            elif op.name != "tensor.cast":
-                return None
-            value = op.results[0]
-            shape = list(value.type.shape)
-            if any(a == 1 and b != 1 for a, b in zip(row, shape, strict=True)):
-                return None  # the old value would be broadcast
-            self._chain.append(op)
+    def _widens(self) -> bool:
+        """True if a term has sizes other than 1 where the row has not."""
+        (read,) = (op for op in self._path if is_read(op))
+        row = list(read.results[0].type.shape)
+        shapes = [list(op.results[0].type.shape) for op in self._path]
+        return any(a == 1 and b != 1 for shape in shapes for a, b in zip(row, shape, strict=True))
 
     def is_movable(self) -> bool:
         """True if nothing but its last row is used, and every iteration only adds to it."""
@@ -95,8 +64,7 @@ class Accumulator:
             return False
         LastRowUses(self.view, self.name).replace(row)
         self.carry.erase()
-        for op in reversed(self._chain):
-            op.erase()
+        erase_unused([op for op in self.view.work() if op in self._path])
         return True
 
     def _last_row(self, after: After) -> ir.Value:
@@ -106,7 +74,7 @@ class Accumulator:
         stack = b.cast(initial, tensor_type([1, *shape], initial.type.element_type))
         row = b.dimshuffle(stack, range(1, len(shape) + 1))
         summation = Summation(after)
-        is_zero = _is_zero(initial)
+        is_zero = is_splat(initial, 0)
         for term in self.terms or ():
             total = summation.of(term.value, sizes)
             fits = all(a == 1 or c != 1 for a, c in zip(shape, total.type.shape, strict=True))
@@ -120,15 +88,11 @@ class Accumulator:
         return row
 
 
-def _is_zero(value: ir.Value) -> bool:
-    """True if all elements are zeros."""
-    op = value.owner
-    while not isinstance(op, ir.Block) and op.name in SAME_ELEMENTS:
-        op = op.operands[0].owner
-    if isinstance(op, ir.Block) or op.name not in CONSTANTS:
-        return False
-    array = read_constant(op.operation)
-    return array is not None and not np.any(array)
+def accumulators(view: ScanView) -> list[Accumulator]:
+    """The states of a scan that can be moved after it."""
+    found = [name for name, carry in view.carries().items() if is_simple_state(carry) and view.traces(name)]
+    dependences = state_dependences(view) if found else {}
+    return [sum_ for sum_ in (Accumulator(view, name, dependences) for name in found) if sum_.is_movable()]
 
 
 @record(frozen=True)
@@ -352,7 +316,7 @@ class ScanPushOutDot1(Pass):
                 pass
 
     def _move(self, view: ScanView) -> int:
-        pending = [sum_ for sum_ in (Accumulator(view, name) for name in view.carries()) if sum_.is_movable()]
+        pending = accumulators(view)
         if not pending:
             return 0
         total = len(pending)

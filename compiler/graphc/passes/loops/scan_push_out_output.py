@@ -10,7 +10,7 @@ from graphc.ir.traits import CannotBatch
 from graphc.passes import Pass
 from graphc.passes.loops._after import After
 from graphc.passes.loops._cost import is_expensive, row_elements, users_of
-from graphc.passes.loops.scan_push_out_dot1 import Accumulator, products
+from graphc.passes.loops.scan_push_out_dot1 import accumulators, products
 from graphc.passes.loops.scan_to_map import is_sequence_row
 from graphc_runtime.record import record
 
@@ -73,7 +73,7 @@ class ScanPushOutOutput(Pass):
         return moved
 
     def _move_sums(self, view: ScanView) -> int:
-        sums = [sum_ for sum_ in (Accumulator(view, name) for name in view.carries()) if sum_.is_movable()]
+        sums = accumulators(view)
         if not sums:
             return 0
         moved = 0

@@ -11,6 +11,7 @@ from graphc.ir.build import cast
 from graphc.ir.constants import read_constant
 from graphc.ir.known_rows import (
     Known,
+    Lazy,
     is_free_row,
     known_result,
     known_row,
@@ -129,7 +130,9 @@ class UniformScan:
                 del self._rows[name]
 
     def _evaluate(self) -> dict[ir.Value, Known]:
-        known: dict[ir.Value, Known] = _Lazy(self._view)
+        known: dict[ir.Value, Known] = Lazy(
+            lambda value: None if self._view.is_inside(value) else known_value(value)
+        )
         for op in self._operations:
             if is_read(op):
                 known[op.results[0]] = self._rows.get(name_of(op))
@@ -222,18 +225,6 @@ class UniformScan:
         trace.results[0].replace_all_uses_with(new)
         trace.erase()
         return True
-
-
-class _Lazy(dict[ir.Value, Known]):
-    """Knowledge of values; that of values outside of a scan is found when it is asked for."""
-
-    def __init__(self, view: ScanView) -> None:
-        super().__init__()
-        self._view = view
-
-    def __missing__(self, value: ir.Value) -> Known:
-        known = self[value] = None if self._view.is_inside(value) else known_value(value)
-        return known
 
 
 class Liveness:
@@ -404,10 +395,7 @@ def simplify_conditions(view: ScanView) -> dict[str, int]:
             end.erase()
             counts["conditions removed"] = 1
     if view.stop is None:
-        for op in view.step_counts():
-            op.results[0].replace_all_uses_with(view.steps)
-            op.erase()
-            counts["step counts replaced"] = counts.get("step counts replaced", 0) + 1
+        _add(counts, "step counts replaced", view.count_steps_as(view.steps))
     return counts
 
 

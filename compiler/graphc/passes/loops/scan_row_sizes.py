@@ -7,10 +7,12 @@ from typing import Any
 
 from graphc.ir import build
 from graphc.ir.kinds import reduce
+from graphc.ir.rewrite import tensor_type
 from graphc.ir.scan_view import ScanView, collect, name_of, scan_name, scans, take_trace, tap_of, window_of
+from graphc.ir.value import smaller
 from graphc.ir.views import row_at, with_sizes
 from graphc.passes import Pass
-from graphc_dialects._base import const_index
+from graphc_dialects._base import dim_of
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_shapes import UnknownSize, outside_size
 
@@ -46,9 +48,7 @@ def _unknown_axes(view: ScanView, collect: ir.Operation) -> list[int]:
 def _first_sizes(view: ScanView, wanted: list[tuple[str, int]]) -> dict[tuple[str, int], ir.Value]:
     """Sizes of rows of outputs along axes, by a scan of at most one iteration: index values before it."""
     with ir.InsertionPoint(view.op), view.op.location:
-        one = const_index(1)
-        count = _create("arith.minsi", [view.steps, one])
-        last = _create("arith.subi", [view.steps, one])
+        count, last = smaller(view.steps, 1), view.steps - 1
     probe = ScanView(view.op.clone(ip=ir.InsertionPoint(view.op)))
     probe.op.operands[0] = count
     _read_initial_rows(probe, last if view.reverse else None)
@@ -63,7 +63,7 @@ def _read_initial_rows(probe: ScanView, last: Any) -> None:
     users = [(use.owner, use.operand_number) for use in probe.index.uses]
     if last is not None:
         with ir.InsertionPoint.at_block_begin(probe.block), probe.op.location:
-            t = _create("arith.addi", [probe.index, last])
+            t = probe.index + last
         for user, position in users:
             user.operands[position] = t
         probe.op.attributes["reverse"] = ir.BoolAttr.get(False)
@@ -72,7 +72,7 @@ def _read_initial_rows(probe: ScanView, last: Any) -> None:
         row = tap_of(read) + window_of(carry)
         with ir.InsertionPoint(read), read.location:
             # Not by a constant: what does not depend on the index may be moved to where no iteration runs.
-            index = _create("arith.addi", [probe.index, const_index(row)])
+            index = probe.index + row
             value = row_at(carry.operands[0], index, read.results[0].type)
         read.results[0].replace_all_uses_with(value)
         read.erase()
@@ -80,14 +80,14 @@ def _read_initial_rows(probe: ScanView, last: Any) -> None:
 
 def _collect_sizes(probe: ScanView, wanted: list[tuple[str, int]]) -> dict[tuple[str, int], str]:
     """Collects sizes of rows instead of the rows, and carries no states; returns the names of the sizes."""
-    collects = probe.collects()
+    collects, i64 = probe.collects(), ir.IntegerType.get_signless(64)
     declared, end = list(probe.declarations().values()), probe.end
     labels = {}
     with ir.InsertionPoint(end), probe.op.location:
         for name, axis in wanted:
-            size = _create("tensor.dim", [collects[name].operands[0], const_index(axis)])
-            number = _create("arith.index_cast", [size], _i64())
-            scalar = _create("tensor.from_elements", [number], ir.RankedTensorType.get([], _i64()))
+            size = dim_of(collects[name].operands[0], axis)
+            number = build.create("arith.index_cast", [i64], [size]).result
+            scalar = build.create("tensor.from_elements", [ir.RankedTensorType.get([], i64)], [number]).result
             labels[name, axis] = f"size of {name} along {axis}"
             collect(scalar, labels[name, axis])
         ir.Operation.create(end.name, [], [])
@@ -98,17 +98,15 @@ def _collect_sizes(probe: ScanView, wanted: list[tuple[str, int]]) -> dict[tuple
 
 def _only_value(probe: ScanView, label: str) -> ir.Value:
     """The row of the one iteration; 0 without an iteration."""
-    rows = ir.RankedTensorType.get([ir.ShapedType.get_dynamic_size()], _i64())
-    trace = take_trace(probe, label, rows)
-    total = reduce("sum", trace, [0])
-    return _create("arith.index_cast", [_create("tensor.extract", [total], _i64())])
+    trace = take_trace(probe, label, tensor_type([-1], ir.IntegerType.get_signless(64)))
+    return build.create("arith.index_cast", [build.index_type()], [reduce("sum", trace, [0])[()]]).result
 
 
 def _demand(view: ScanView, collect: ir.Operation, sizes: dict[int, ir.Value]) -> None:
     """Checks that rows have the sizes, and collects rows that are known to have them."""
     row, scan = collect.operands[0], scan_name(view.op)
     with ir.InsertionPoint(collect), collect.location:
-        given = [_create("tensor.dim", [row, const_index(axis)]) for axis in range(len(row.type.shape))]
+        given = [dim_of(row, axis) for axis in range(len(row.type.shape))]
         for axis, size in sizes.items():
             same = build.compare_index(0, given[axis], size)
             message = (
@@ -118,15 +116,6 @@ def _demand(view: ScanView, collect: ir.Operation, sizes: dict[int, ir.Value]) -
             build.check(same, given[axis], size, message)
         wanted = [sizes.get(axis, size) for axis, size in enumerate(given)]
         collect.operands[0] = with_sizes(row, wanted, row.type)
-
-
-def _create(name: str, operands: list[ir.Value], type_: ir.Type | None = None, **attributes: Any) -> Any:
-    """The result of a new operation, of index type by default."""
-    return ir.Operation.create(name, [type_ or ir.IndexType.get()], operands, attributes).result
-
-
-def _i64() -> ir.Type:
-    return ir.IntegerType.get_signless(64)
 
 
 class ScanRowSizes(Pass):

@@ -512,9 +512,7 @@ def shorten(view: ScanView, unknowns: Unknowns) -> bool:
         fewer = _fewer(needs, view.steps, length)
         if fewer in (key_of(view.steps), view.steps):
             return False
-        for count in view.step_counts():
-            count.results[0].replace_all_uses_with(view.steps)
-            count.erase()
+        view.count_steps_as(view.steps)
         _set_steps(view, fewer, everybody)
     last = _last_read(needs)
     if last:

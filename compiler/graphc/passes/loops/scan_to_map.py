@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
 
+from graphc.ir.build import cast
 from graphc.ir.constants import CONSTANTS
 from graphc.ir.kinds import REDUCTIONS, is_elementwise
 from graphc.ir.rewrite import erase_unused, tensor_type
@@ -386,12 +387,8 @@ def last_rows(view: ScanView, rows: int) -> tuple[ir.Value, ir.Value]:
 def replace_traces(view: ScanView, name: str, value: ir.Value) -> None:
     """Uses a tensor wherever what the scan keeps under a name was used."""
     for trace in view.traces(name):
-        result, new = trace.results[0], value
-        if result.type != value.type:
-            new = ir.Operation.create(
-                "tensor.cast", [result.type], [value], loc=trace.location, ip=ir.InsertionPoint(trace)
-            ).result
-        result.replace_all_uses_with(new)
+        with ir.InsertionPoint(trace), trace.location:
+            trace.results[0].replace_all_uses_with(cast(value, trace.results[0].type))
         trace.erase()
 
 
@@ -404,13 +401,9 @@ def read_row(view: ScanView, value: ir.Value, stack: ir.Value) -> None:
 
 def drop_if_empty(view: ScanView) -> bool:
     """Erases a scan that declares nothing any more and checks nothing; returns whether it did."""
-    if view.declarations() or has_checks(view.op):
+    if view.declarations() or has_checks(view.op) or view.stop is not None:
         return False
-    if view.stop is not None:
-        return False
-    for op in view.step_counts():
-        op.results[0].replace_all_uses_with(view.steps)
-        op.erase()
+    view.count_steps_as(view.steps)
     view.op.erase()
     return True
 

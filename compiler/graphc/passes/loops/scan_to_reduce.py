@@ -9,7 +9,9 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any
 
-from graphc.ir.known_rows import known_splat
+from graphc.ir.build import cast
+from graphc.ir.kinds import reduce
+from graphc.ir.known_rows import is_splat
 from graphc.ir.rewrite import erase_unused, tensor_type
 from graphc.ir.scan_view import ScanView, scans, taps_of, writes_of
 from graphc.ir.traits import Batch, CannotBatch
@@ -215,20 +217,7 @@ def _joint(sizes: tuple[int, ...]) -> int:
 def initial_row(carry: ir.Operation) -> ir.Value:
     """The initial row of a simple state as a stack whose type says that it is one row."""
     value = carry.operands[0]
-    type_ = tensor_type([1, *list(value.type.shape)[1:]], value.type.element_type)
-    if value.type == type_:
-        return value
-    return ir.Operation.create("tensor.cast", [type_], [value]).result
-
-
-def is_one(value: ir.Value) -> bool:
-    """True if a value is known to be 1 everywhere."""
-    known = known_splat(value)
-    if known is None or known[0] != "splat":
-        return False
-    import numpy as np
-
-    return bool(np.frombuffer(known[2], known[1])[0] == 1)
+    return cast(value, tensor_type([1, *list(value.type.shape)[1:]], value.type.element_type))
 
 
 @record()
@@ -280,7 +269,7 @@ class ScanToReduce(Pass):
         fold = fold_of(view, name, carry, dependences)
         if fold is None or any(term.value in dependences for term in fold.terms):
             return False
-        if _is_used_elsewhere(view, name, carry, fold.path):
+        if is_used_elsewhere(view, name, fold.path):
             return False
         uses = LastRowUses(view, name)
         if not uses.only or not is_streamed(view, [term.value for term in fold.terms]):
@@ -305,7 +294,7 @@ class ScanToReduce(Pass):
         initial = initial_row(carry)
         element = initial.type.element_type
         floating = not isinstance(element, ir.IntegerType)
-        exact_product = fold.kind == "mul" and is_one(carry.operands[0])
+        exact_product = fold.kind == "mul" and is_splat(carry.operands[0], 1)
         if fold.kind == "mul" and floating and not (exact_product or self.reassociate):
             return None
         if not _has_reduction(fold.kind, element):
@@ -319,9 +308,9 @@ class ScanToReduce(Pass):
         return b.create(f"graphc.{OPERATION[fold.kind]}", [first, total], first.type)
 
 
-def _is_used_elsewhere(view: ScanView, name: str, carry: ir.Operation, path: set[ir.Operation]) -> bool:
+def is_used_elsewhere(view: ScanView, name: str, path: set[ir.Operation]) -> bool:
     """True if anything but the fold itself uses a row of the state."""
-    inside = path | {carry.operation} | set(view.reads(name))
+    inside = path | {view.carries()[name], *view.reads(name)}
     values = [result for op in inside for result in op.results]
     return any(use.owner.operation not in inside for value in values for use in value.uses)
 
@@ -345,10 +334,7 @@ def _fits(b: Batcher, stack: ir.Value, initial: ir.Value) -> bool:
 
 def _reduce(b: Batcher, stack: ir.Value, kind: str) -> ir.Value:
     """A reduction along the first axis."""
-    shape = list(stack.type.shape)[1:]
-    attributes: dict[str, ir.Attribute] = {"axes": ir.DenseI64ArrayAttr.get([0])}
+    fold, create = {"add": "sum", "mul": "prod"}.get(kind, kind), b.create
     if kind in ("max", "min"):
-        attributes["allow_empty"] = ir.BoolAttr.get(True)
-    name = {"add": "sum", "mul": "prod"}.get(kind, kind)
-    type_ = tensor_type(shape, stack.type.element_type)
-    return b.create(f"graphc.reduce_{name}", [stack], type_, **attributes)
+        return reduce(fold, stack, [0], create=create, allow_empty=ir.BoolAttr.get(True))
+    return reduce(fold, stack, [0], create=create)

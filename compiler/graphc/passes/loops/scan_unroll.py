@@ -25,7 +25,7 @@ from graphc.ir.scan_view import (
     writes_of,
 )
 from graphc.ir.views import joined, order_of, repeated, row_at, stack_of_one, stacked_order, with_sizes
-from graphc.ir.walk import walk
+from graphc.ir.walk import copy_with, walk
 from graphc.passes import Pass
 from graphc_dialects._base import const_index, dim_of
 from graphc_dialects._mlir import ir
@@ -99,7 +99,7 @@ class _Iterations:
                 if self._view.reads_state(op):
                     values[op.results[0]] = self._previous(op, step)
                 else:
-                    _copy(op, values)
+                    copy_with(op, values)
             for name, declaration in self._declared.items():
                 self._store(name, declaration, step, values)
 
@@ -162,9 +162,7 @@ class _Iterations:
                         self._joined(name_of(trace), trace.results[0].type)
                     )
             trace.erase()
-        for count in self._view.step_counts():
-            count.results[0].replace_all_uses_with(const_index(self._steps))
-            count.erase()
+        self._view.count_steps_as(const_index(self._steps))
 
     def _joined(self, name: str, type_: ir.Type) -> ir.Value:
         keep, count = retention(self._declared[name])
@@ -207,17 +205,6 @@ class _Iterations:
         constant, value = constant_attribute(np.zeros((), element_dtype(type_.element_type)), scalar)
         zero = ir.Operation.create(constant, [scalar], attributes={"value": value}).result
         return repeated(zero, [const_index(0), *sizes], type_)
-
-
-def _copy(op: ir.Operation, values: dict[ir.Value, ir.Value]) -> None:
-    """Copies an operation to the insertion point, with values replaced, and records its results."""
-    new = op.clone(ip=ir.InsertionPoint.current).operation
-    for copied in (new, *(walk(new) if len(new.regions) else ())):
-        for position, operand in enumerate(copied.operands):
-            replacement = values.get(operand)
-            if replacement is not None:
-                copied.operands[position] = replacement
-    values.update(zip(op.results, new.results, strict=True))
 
 
 def _expanded_row(initial: ir.Value) -> Any:

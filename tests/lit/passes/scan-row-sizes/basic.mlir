@@ -28,8 +28,7 @@ func.func @known(%x: tensor<?x?xf64>, %n: index) -> tensor<?x?xf64> {
 // CHECK: graphc.scan"(%[[ONCE]])
 // CHECK: ^bb0(%[[I:.*]]: index):
 // CHECK: %[[T:.*]] = arith.addi %[[I]], %[[LAST]]
-// CHECK: %[[FIRST:.*]] = arith.addi %[[I]], %c0
-// CHECK: "graphc.scan_seq"(%arg1, %[[FIRST]]) : (tensor<1xi64>, index)
+// CHECK: "graphc.scan_seq"(%arg1, %[[I]]) : (tensor<1xi64>, index)
 // CHECK: "graphc.slice"(%arg0, %[[T]],
 // CHECK-NOT: "graphc.scan_carry"
 // CHECK: "graphc.scan_end"()
