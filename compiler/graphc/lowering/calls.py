@@ -59,5 +59,4 @@ def call(
 ) -> ir.Operation:
     """Calls a function of the module of an operation, which is declared there if it is not yet."""
     declare_helper(op, helper, [x.type for x in arguments], results or [])
-    callee = ir.FlatSymbolRefAttr.get(helper.symbol)
-    return build.create("func.call", results or [], arguments, callee=callee)
+    return build.call(helper.symbol, results or [], arguments)

@@ -19,6 +19,7 @@ from graphc.ir import build
 from graphc.ir.build import dtype_of
 from graphc.ir.diagnostics import fail
 from graphc.ir.helpers import declare_helper
+from graphc.ir.walk import ancestors
 from graphc.library.helpers import BlockProduct, Gemm, Helper
 from graphc.lowering import calls
 from graphc.lowering.carried import either, spans
@@ -86,8 +87,7 @@ class AlignedMatrices:
 
 def _recurrence(op: ir.Operation) -> ir.Operation | None:
     """The loop of the function's block that an operation is in, if it counts and carries values."""
-    while op.parent is not None and op.parent.name != "func.func":
-        op = op.parent.operation
+    *_, op = ancestors(op)
     return op if op.parent is not None and op.name == "scf.for" and len(op.results) else None
 
 
@@ -306,8 +306,7 @@ class Product:
             operands = list(numbers)
             for matrix, layout in zip(matrices, layouts, strict=True):
                 operands += [layout.address(batch), layout.stride(matrix.axes[0])]
-            symbol = ir.FlatSymbolRefAttr.get(helper.symbol)
-            build.create("func.call", [], [*operands, accumulate], callee=symbol)
+            build.call(helper.symbol, [], [*operands, accumulate])
 
 
 @record()

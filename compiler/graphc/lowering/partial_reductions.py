@@ -42,23 +42,29 @@ def nest(
         )
         for _, axes in operands
     ]
-    kinds = [f"#linalg.iterator_type<{'reduction' if each else 'parallel'}>" for each in reduced]
-    made = ir.Operation.create(
-        "linalg.generic",
-        results=[x.type for x, _ in outputs if isinstance(x.type, ir.RankedTensorType)],
-        operands=[x for x, _ in operands],
-        attributes={
-            "indexing_maps": ir.ArrayAttr.get([ir.AffineMapAttr.get(each) for each in maps]),
-            "iterator_types": ir.ArrayAttr.get([ir.Attribute.parse(kind) for kind in kinds]),
-            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(inputs), len(outputs)]),
-            **attributes,
-        },
-        regions=1,
-    )
+    made = generic([x for x, _ in inputs], [x for x, _ in outputs], maps, reduced, **attributes)
     block = ir.Block.create_at_start(made.regions[0], [x.type.element_type for x, _ in operands])
     with ir.InsertionPoint(block):
         build.create("linalg.yield", [], list(body(list(block.arguments))))
     return made
+
+
+def generic(
+    inputs: Sequence[ir.Value],
+    outputs: Sequence[ir.Value],
+    maps: Sequence[ir.AffineMap],
+    reduced: Sequence[bool],
+    **attributes: ir.Attribute,
+) -> ir.Operation:
+    """A `linalg.generic` whose body is still to come; see `nest`."""
+    kinds = [f"#linalg.iterator_type<{'reduction' if each else 'parallel'}>" for each in reduced]
+    attributes |= {
+        "indexing_maps": ir.ArrayAttr.get([ir.AffineMapAttr.get(each) for each in maps]),
+        "iterator_types": ir.ArrayAttr.get([ir.Attribute.parse(kind) for kind in kinds]),
+        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(inputs), len(outputs)]),
+    }
+    results = [x.type for x in outputs if isinstance(x.type, ir.RankedTensorType)]
+    return ir.Operation.create("linalg.generic", results, [*inputs, *outputs], attributes, regions=1)
 
 
 def elementwise(
@@ -181,8 +187,4 @@ def part_count(extent: ir.Value, length: ir.Value) -> ir.Value:
 
 def part_buffer(value_type: ir.Type, inside: ir.Operation) -> ir.Value:
     """Memory for the results of the parts, on the stack of the function that contains an operation."""
-    function = inside.parent.operation
-    with ir.InsertionPoint.at_block_begin(function.regions[0].blocks[0]):
-        memref = ir.MemRefType.get([PARTS], value_type)
-        sizes = ir.DenseI32ArrayAttr.get([0, 0])
-        return build.create("memref.alloca", [memref], [], operandSegmentSizes=sizes).result
+    return build.stack_memory(ir.MemRefType.get([PARTS], value_type), inside)

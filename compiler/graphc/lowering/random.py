@@ -37,7 +37,7 @@ def host_call(context: Conversion, op: ir.Operation) -> None:
     buffers = [ir.MemRefType.get(kind.shape, kind.element_type) for kind in kinds]
     symbol = callee_of(op) + BUFFERS
     build.declare(op, symbol, [x.type for x in arguments], buffers)
-    made = build.create("func.call", buffers, arguments, callee=ir.FlatSymbolRefAttr.get(symbol))
+    made = build.call(symbol, buffers, arguments)
     if LIBRARY in op.attributes:
         made.operation.attributes[LIBRARY] = op.attributes[LIBRARY]
     for result, kind, buffer in zip(op.results, kinds, made.results, strict=True):

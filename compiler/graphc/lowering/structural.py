@@ -71,7 +71,7 @@ def vector_product(context: Conversion, op: ir.Operation, zero: ir.Value) -> boo
     target = build.storage_type(result.type)
     kind = ir.RankedTensorType.get([shape[kept]], target.element_type)
     place = context.destinations.take(result)
-    if place is None and context.is_wanted_in_argument(result):
+    if place is None and result in context.claimed:
         place = context.destinations.claim(result)
     if place is None:
         start = build.empty(kind, [build.dim(operands[matrix], free)])
@@ -276,13 +276,8 @@ def _flat(tensor: ir.Value) -> ir.Value:
     total = int(np.prod(source.shape)) if all(s >= 0 for s in source.shape) else build.DYNAMIC
     target = ir.RankedTensorType.get([total], source.element_type)
     return build.create(
-        "tensor.collapse_shape", [target], [tensor], reassociation=_groups([list(range(source.rank))])
+        "tensor.collapse_shape", [target], [tensor], reassociation=build.groups_of([list(range(source.rank))])
     ).result
-
-
-def _groups(groups: list[list[int]]) -> ir.Attribute:
-    i64 = ir.IntegerType.get_signless(64)
-    return ir.ArrayAttr.get([ir.ArrayAttr.get([ir.IntegerAttr.get(i64, axis) for axis in g]) for g in groups])
 
 
 def _expand(tensor: ir.Value, target: ir.Type, sizes: list[ir.Value], groups: list[list[int]]) -> ir.Value:
@@ -291,7 +286,7 @@ def _expand(tensor: ir.Value, target: ir.Type, sizes: list[ir.Value], groups: li
         "tensor.expand_shape",
         [target],
         [tensor, *dynamic],
-        reassociation=_groups(groups),
+        reassociation=build.groups_of(groups),
         static_output_shape=build.index_array(list(target.shape)),
     ).result
 
@@ -313,7 +308,9 @@ def reshape(tensor: ir.Value, target: ir.Type, sizes: list[ir.Value]) -> ir.Valu
     total = int(np.prod(target.shape)) if all(s >= 0 for s in target.shape) else build.DYNAMIC
     flat = build.cast(flat, ir.RankedTensorType.get([total], flat_type.element_type))
     if target.rank == 0:
-        return build.create("tensor.collapse_shape", [target], [flat], reassociation=_groups([])).result
+        return build.create(
+            "tensor.collapse_shape", [target], [flat], reassociation=build.groups_of([])
+        ).result
     return _expand(flat, target, sizes, [list(range(target.rank))])
 
 

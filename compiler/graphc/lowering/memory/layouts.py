@@ -7,7 +7,8 @@ Only passes after bufferisation, which see the layouts of buffers, may make poin
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import combinations
 from math import prod
 from typing import Any
 
@@ -31,13 +32,53 @@ def is_row_major(buffer: ir.Value) -> bool:
     if is_contiguous(buffer):
         return True
     sizes, strides = _sizes_and_strides(buffer)
-    number, factors = 1, Factors()
+    return have_no_gaps([*map(product_of, sizes)], [*map(product_of, strides)], skipped=None)
+
+
+def have_no_gaps(
+    sizes: Sequence[Product], strides: Sequence[Product | None], skipped: Product | None
+) -> bool:
+    """True if elements with these sizes and strides lie side by side in row-major order.
+
+    Args:
+        sizes, strides: of the axes.
+        skipped: the strides of axes of this size do not matter.
+    """
+    step = product_of(1)
     for size, stride in zip(reversed(sizes), reversed(strides), strict=True):
-        if (number, factors) != product_of(stride):
-            return False
-        more, others = product_of(size)
-        number, factors = number * more, factors + others
+        if size != skipped:
+            if stride != step:
+                return False
+            step = step[0] * size[0], step[1] + size[1]
     return True
+
+
+def stated(view: ir.Operation) -> list[list[ir.Value | int]]:
+    """Offsets, sizes and strides that a view of a tensor or buffer states: numbers, or index values."""
+    counts = list(ir.DenseI32ArrayAttr(view.attributes["operandSegmentSizes"]))
+    dynamic = iter(list(view.operands)[counts[0] :])
+    names = ("static_offsets", "static_sizes", "static_strides")
+    listed = (ir.DenseI64ArrayAttr(view.attributes[name]) for name in names)
+    return [[next(dynamic) if x == build.DYNAMIC else x for x in numbers] for numbers in listed]
+
+
+def expanded_sizes(view: ir.Operation) -> list[ir.Value | int]:
+    """The sizes that a view with further axes states: numbers, or index values."""
+    dynamic = iter(list(view.operands)[1:])
+    shape = ir.DenseI64ArrayAttr(view.attributes["static_output_shape"])
+    return [next(dynamic) if size == build.DYNAMIC else size for size in shape]
+
+
+def kept_axes(part: ir.Operation) -> list[int] | None:
+    """The axes of the source of a part that its result has; those that are dropped have size 1."""
+    sizes = list(ir.DenseI64ArrayAttr(part.attributes["static_sizes"]))
+    shape = list(part.results[0].type.shape)
+    single = [axis for axis, size in enumerate(sizes) if size == 1]
+    for dropped in combinations(single, len(sizes) - len(shape)):
+        kept = [axis for axis in range(len(sizes)) if axis not in dropped]
+        if [sizes[axis] for axis in kept] == shape:
+            return kept
+    return None
 
 
 def _sizes_and_strides(buffer: ir.Value) -> tuple[list[Any], list[Any]]:
@@ -49,14 +90,11 @@ def _sizes_and_strides(buffer: ir.Value) -> tuple[list[Any], list[Any]]:
     cast = definition(buffer, "memref.reinterpret_cast")
     if cast is None:
         return sizes, strides
-    counts = list(ir.DenseI32ArrayAttr(cast.attributes["operandSegmentSizes"]))
-    operands = list(cast.operands)[sum(counts[:2]) :]
-    found = []
-    for name, values in (("static_sizes", sizes), ("static_strides", strides)):
-        static = list(ir.DenseI64ArrayAttr(cast.attributes[name]))
-        given = [operands.pop(0) if x == build.DYNAMIC else x for x in static]
-        found.append([x if x is not None else y for x, y in zip(values, given, strict=True)])
-    return found[0], found[1]
+    pairs = zip((sizes, strides), stated(cast)[1:], strict=True)
+    first, second = (
+        [x if x is not None else y for x, y in zip(values, given, strict=True)] for values, given in pairs
+    )
+    return first, second
 
 
 def product_of(value: ir.Value | int | None) -> Product:
@@ -85,14 +123,11 @@ def collapse(buffer: ir.Value, groups: list[list[int]]) -> ir.Value:
     for group in groups:
         sizes = [memref.shape[position] for position in group]
         shape.append(prod(sizes) if all(size >= 0 for size in sizes) else build.DYNAMIC)
-    i64 = ir.IntegerType.get_signless(64)
-    reassociation = ir.ArrayAttr.get(
-        [ir.ArrayAttr.get([ir.IntegerAttr.get(i64, position) for position in group]) for group in groups]
-    )
     strides, offset = memref.get_strides_and_offset()
     layout = None if is_contiguous(buffer) else strided([strides[group[-1]] for group in groups], offset)
     target = ir.MemRefType.get(shape, memref.element_type, layout)
-    return build.create("memref.collapse_shape", [target], [buffer], reassociation=reassociation).result
+    merged = build.groups_of(groups)
+    return build.create("memref.collapse_shape", [target], [buffer], reassociation=merged).result
 
 
 def _cast_again(cast: ir.Operation, groups: list[list[int]]) -> ir.Value:
@@ -121,16 +156,33 @@ def reinterpret(
 ) -> ir.Value:
     """`memref.reinterpret_cast`; everything is a number or an index value, constants become numbers."""
     groups = [[_number(x) for x in group] for group in ([offset], sizes, strides)]
+    known = [[x if isinstance(x, int) else build.DYNAMIC for x in group] for group in groups]
+    layout = strided(known[2], known[0][0])
+    kind = ir.MemRefType.get(known[1], ir.MemRefType(base.type).element_type, layout)
+    return view_of("memref.reinterpret_cast", kind, base, *groups)
+
+
+def view_of(
+    name: str,
+    kind: ir.Type,
+    source: ir.Value,
+    offsets: Sequence[ir.Value | int],
+    sizes: Sequence[ir.Value | int],
+    strides: Sequence[ir.Value | int] | None = None,
+) -> ir.Value:
+    """A view that `stated` reads; strides are 1 by default."""
+    groups = (offsets, sizes, [1] * len(sizes) if strides is None else strides)
     dynamic = [[x for x in group if not isinstance(x, int)] for group in groups]
-    static = [[x if isinstance(x, int) else build.DYNAMIC for x in group] for group in groups]
-    element = ir.MemRefType(base.type).element_type
+    static = [
+        build.index_array([x if isinstance(x, int) else build.DYNAMIC for x in group]) for group in groups
+    ]
     return build.create(
-        "memref.reinterpret_cast",
-        [ir.MemRefType.get(static[1], element, strided(static[2], static[0][0]))],
-        [base, *dynamic[0], *dynamic[1], *dynamic[2]],
-        static_offsets=build.index_array(static[0]),
-        static_sizes=build.index_array(static[1]),
-        static_strides=build.index_array(static[2]),
+        name,
+        [kind],
+        [source, *(x for group in dynamic for x in group)],
+        static_offsets=static[0],
+        static_sizes=static[1],
+        static_strides=static[2],
         operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, *map(len, dynamic)]),
     ).result
 

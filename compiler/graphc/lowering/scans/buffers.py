@@ -14,7 +14,7 @@ from graphc.ir import build
 from graphc.ir.kinds import static_shape
 from graphc.ir.views import axes_order
 from graphc.lowering.generic import GenericBuilder
-from graphc.lowering.memory.layouts import strided
+from graphc.lowering.memory.layouts import strided, view_of
 from graphc_dialects._mlir import ir
 
 if TYPE_CHECKING:
@@ -89,10 +89,7 @@ def _groups(kept: Sequence[bool]) -> ir.Attribute:
             groups[-1].append(axis)
         else:
             leading.append(axis)
-    i64 = ir.IntegerType.get_signless(64)
-    return ir.ArrayAttr.get(
-        [ir.ArrayAttr.get([ir.IntegerAttr.get(i64, a) for a in group]) for group in groups]
-    )
+    return build.groups_of(groups)
 
 
 def row_pointer_type(row_type: ir.Type) -> ir.Type:
@@ -137,11 +134,10 @@ class Stack:
         """A pointer to one row; `index` is an int or an index value."""
         if isinstance(index, int):
             index = build.const_index(index)
-        sizes, attributes = _one_row(self.buffer)
         shape, element = list(self._type.shape), self._type.element_type
         is_ambiguous = _is_ambiguous(shape)
         kind = _strided([1, *shape[1:]] if is_ambiguous else shape[1:], element)
-        view = build.create("memref.subview", [kind], [self.buffer, index, *sizes], **attributes).result
+        view = _rows("memref.subview", kind, self.buffer, index)
         if is_ambiguous:
             view = _without_first_axis(view)
         if view.type == pointer_type:
@@ -227,29 +223,19 @@ def copy(source: ir.Value, target: ir.Value) -> None:
 
 def _rows_of(tensor: Any, offset: Any, rows: Any) -> ir.Value:
     shape = list(tensor.type.shape)
-    dynamic = [build.dim(tensor, axis) for axis, size in enumerate(shape) if axis and size < 0]
-    rank = len(shape)
-    return build.create(
-        "tensor.extract_slice",
-        [ir.RankedTensorType.get([build.DYNAMIC, *shape[1:]], tensor.type.element_type)],
-        [tensor, offset, rows, *dynamic],
-        static_offsets=build.index_array([build.DYNAMIC, *[0] * (rank - 1)]),
-        static_sizes=build.index_array([build.DYNAMIC, *[s if s >= 0 else build.DYNAMIC for s in shape[1:]]]),
-        static_strides=build.index_array([1] * rank),
-        operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, 1, 1 + len(dynamic), 0]),
-    ).result
+    kind = ir.RankedTensorType.get([build.DYNAMIC, *shape[1:]], tensor.type.element_type)
+    return _rows("tensor.extract_slice", kind, tensor, offset, rows)
 
 
 def extract_row(tensor: ir.Value, index: ir.Value) -> ir.Value:
     """One row of a tensor, without a copy."""
-    sizes, attributes = _one_row(tensor)
     shape, element = list(tensor.type.shape), tensor.type.element_type
     if 0 in shape[1:]:
         # Upstream refuses parts of what has no elements.
         return build.empty(ir.RankedTensorType.get(shape[1:], element), build.dims(tensor)[1:])
     is_ambiguous = _is_ambiguous(shape)
     row = ir.RankedTensorType.get([1, *shape[1:]] if is_ambiguous else shape[1:], element)
-    part = build.create("tensor.extract_slice", [row], [tensor, index, *sizes], **attributes).result
+    part = _rows("tensor.extract_slice", row, tensor, index)
     return drop_axes(part, range(1, len(shape))) if is_ambiguous else part
 
 
@@ -269,24 +255,17 @@ def _without_first_axis(view: ir.Value) -> ir.Value:
     stride = strides[0] if shape[1] == 1 else strides[1] if shape[1] > 0 else build.DYNAMIC
     layout = strided([stride, *strides[2:]], build.DYNAMIC)
     groups = [[0, 1], *([axis] for axis in range(2, len(shape)))]
-    i64 = ir.IntegerType.get_signless(64)
-    axes = [ir.ArrayAttr.get([ir.IntegerAttr.get(i64, axis) for axis in group]) for group in groups]
     target = ir.MemRefType.get(shape[1:], kind.element_type, layout)
     return build.create(
-        "memref.collapse_shape", [target], [view], reassociation=ir.ArrayAttr.get(axes)
+        "memref.collapse_shape", [target], [view], reassociation=build.groups_of(groups)
     ).result
 
 
-def _one_row(stack: ir.Value) -> tuple[list[ir.Value], dict[str, ir.Attribute]]:
-    """The dynamic sizes, and the attributes, of the slice of a tensor or buffer that is one of its rows."""
-    shape = list(stack.type.shape)
-    dynamic = [build.dim(stack, axis) for axis, size in enumerate(shape) if axis and size < 0]
-    return dynamic, {
-        "static_offsets": build.index_array([build.DYNAMIC, *[0] * (len(shape) - 1)]),
-        "static_sizes": build.index_array([1, *[s if s >= 0 else build.DYNAMIC for s in shape[1:]]]),
-        "static_strides": build.index_array([1] * len(shape)),
-        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1, len(dynamic), 0]),
-    }
+def _rows(name: str, kind: ir.Type, stack: ir.Value, first: ir.Value, count: ir.Value | int = 1) -> ir.Value:
+    """The view of a name that has some rows of a tensor or buffer."""
+    shape = list(stack.type.shape)[1:]
+    sizes = [build.dim(stack, axis) if size < 0 else size for axis, size in enumerate(shape, 1)]
+    return view_of(name, kind, stack, [first, *[0] * len(shape)], [count, *sizes])
 
 
 def row_of(context: Conversion, op: ir.Operation) -> ir.Value:

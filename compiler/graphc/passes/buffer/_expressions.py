@@ -7,6 +7,7 @@ from collections.abc import Container, Iterator
 from functools import reduce
 
 from graphc.ir.build import predicate_of
+from graphc.lowering.memory.layouts import expanded_sizes, kept_axes, stated
 from graphc.passes.buffer._workspace import size_of
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
@@ -76,9 +77,10 @@ class Expressions:
             elif owner.name == "memref.cast":
                 memref = owner.operands[0]
             elif owner.name == "memref.expand_shape":
-                return self.number(_sizes(owner.operation, "static_output_shape")[axis])
+                return self.number(expanded_sizes(owner.operation)[axis])
             elif owner.name == "memref.subview":
-                return self.number(_sizes_of_view(owner.operation)[axis])
+                kept = kept_axes(owner.operation)
+                return self.number(None if kept is None else stated(owner.operation)[1][kept[axis]])
             else:
                 return self.number(size_of(memref, axis))
 
@@ -116,27 +118,3 @@ class Expressions:
             self._known[key] = len(self.nodes)
             self.nodes.append(node)
         return self._known[key]
-
-
-def _sizes(op: ir.Operation, name: str) -> list[ir.Value | int]:
-    """The sizes that a view states in an attribute, those that are not numbers in its last operands."""
-    static = list(ir.DenseI64ArrayAttr(op.attributes[name]))
-    dynamic = ir.ShapedType.get_dynamic_size()
-    count = static.count(dynamic)
-    operands = list(op.operands)
-    if name == "static_sizes":
-        first = sum(list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))[:2])
-        values = iter(operands[first : first + count])
-    else:
-        values = iter(operands[len(operands) - count :])
-    return [next(values) if size == dynamic else size for size in static]
-
-
-def _sizes_of_view(op: ir.Operation) -> list[ir.Value | int | None]:
-    """The sizes of a part of a buffer, whose type may lack some axes of size 1."""
-    sizes: list[ir.Value | int | None] = [*_sizes(op, "static_sizes")]
-    rank = op.results[0].type.rank
-    if rank == len(sizes):
-        return sizes
-    kept: list[ir.Value | int | None] = [size for size in sizes if not (isinstance(size, int) and size == 1)]
-    return kept if len(kept) == rank else [None] * rank

@@ -14,13 +14,14 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from graphc.ir.build import declare
+from graphc.ir import build
+from graphc.ir.build import const_index, declare
 from graphc.ir.helpers import declare_helper
-from graphc.ir.lifetimes import VIEWS
+from graphc.ir.lifetimes import VIEWS, root_of
 from graphc.ir.value import larger
 from graphc.library import helpers as library
 from graphc.library.places import ALIGNMENT, Interval, aligned, pack
-from graphc.lowering.memory.layouts import address
+from graphc.lowering.memory.layouts import address, kept_axes, stated
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
@@ -119,21 +120,12 @@ def size_of(memref: ir.Value, axis: int) -> Any:
     if op.name == "memref.cast":
         return size_of(op.operands[0], axis)
     if op.name in ("memref.reinterpret_cast", "memref.subview"):
-        return _given_size(op, axis)
+        kept = kept_axes(op)
+        return None if kept is None else stated(op)[1][kept[axis]]
     if op.name == "memref.collapse_shape":
         group = ir.ArrayAttr(op.attributes["reassociation"])[axis]
         return [size_of(op.operands[0], ir.IntegerAttr(source).value) for source in ir.ArrayAttr(group)]
     return None
-
-
-def _given_size(op: ir.Operation, axis: int) -> ir.Value | None:
-    """A size of a view that states its sizes; None if it drops dimensions."""
-    static = list(ir.DenseI64ArrayAttr(op.attributes["static_sizes"]))
-    if len(static) != op.results[0].type.rank:
-        return None
-    _, offsets, *_ = ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])
-    dynamic = ir.ShapedType.get_dynamic_size()
-    return op.operands[1 + offsets + static[:axis].count(dynamic)]
 
 
 class Mover:
@@ -195,10 +187,9 @@ class Mover:
 
     def _is_constant(self, memref: ir.Value) -> bool:
         """True if a memref is (a view of) an argument that the function only reads."""
-        while not isinstance(memref.owner, ir.Block):
-            if memref.owner.operation.name not in VIEWS:
-                return False
-            memref = memref.owner.operation.operands[0]
+        memref = root_of(memref)
+        if not isinstance(memref.owner, ir.Block):
+            return False
         if memref not in self._constant_arguments:
             self._constant_arguments[memref] = self._lifetimes.only_read(memref)
         return self._constant_arguments[memref]
@@ -206,7 +197,6 @@ class Mover:
 
 # Bytes of one buffer above which there is no memory on any machine: sums of fewer than 2**14 stay exact.
 MOST_BYTES = 1 << 48
-_ORDERED_LESS_OR_EQUAL = 5  # arith.cmpf "ole"
 
 
 @record()
@@ -303,8 +293,6 @@ class Code:
         self._module = module
         self._declared: set[str] = set()
         self._index = ir.IndexType.get()
-        self._i64 = ir.IntegerType.get_signless(64)
-        self._f64 = ir.F64Type.get()
         self._bytes = ir.Type.parse("memref<?xi8>")
 
     def take(self, workspace: Workspace, before: ir.Operation) -> list[Place]:
@@ -317,16 +305,16 @@ class Code:
         """Takes the memory of a result before an operation; returns a place for each buffer."""
         with ir.InsertionPoint(before), before.location:
             begin = address(result)
-            numbers = [(self._constant(b.offset), self._constant(b.size.units)) for b in buffers]
+            numbers = [(const_index(b.offset), const_index(b.size.units)) for b in buffers]
             return [Place("graphc_scratch", (begin, offset, size)) for offset, size in numbers]
 
     def begin(self, buffer: Buffer, place: Place, before: ir.Operation) -> ir.Value:
         """Replaces an allocation by a view of its place, made before an operation; returns the place."""
         alloc = buffer.alloc
         with ir.InsertionPoint(before), alloc.location:
-            memory = self._call(place.function, [self._bytes], place.arguments)
-            operands = [memory, self._constant(0), *alloc.operands]
-            view = self._create("memref.view", [alloc.results[0].type], operands)
+            memory: ir.Value = self._call(place.function, [self._bytes], place.arguments).result
+            operands = [memory, const_index(0), *alloc.operands]
+            view = build.create("memref.view", [alloc.results[0].type], operands).result
         alloc.results[0].replace_all_uses_with(view)
         alloc.erase()
         return memory
@@ -339,8 +327,8 @@ class Code:
 
     def _fixed(self, workspace: Workspace, count: _Count) -> list[Place]:
         if count.real is None:
-            total = self._constant(min(workspace.peak, 2 * MOST_BYTES))
-            scale = self._constant(1)
+            total = const_index(min(workspace.peak, 2 * MOST_BYTES))
+            scale = const_index(1)
         else:
             # The common factor, rounded up to a multiple of the alignment.
             scale = (count.value + (ALIGNMENT - 1)) & -ALIGNMENT
@@ -354,31 +342,27 @@ class Code:
         return places
 
     def _table(self, workspace: Workspace, counts: Sequence[_Count]) -> list[Place]:
-        segments = ir.DenseI32ArrayAttr.get([0, 0])
-        kind = ir.MemRefType.get([len(counts)], self._i64)
-        sizes = self._create("memref.alloca", [kind], [], operandSegmentSizes=segments)
+        i64 = ir.IntegerType.get_signless(64)
+        sizes = build.stack_memory(ir.MemRefType.get([len(counts)], i64))
         for number, count in enumerate(counts):
             value = self._checked(count.value, count, workspace.largest(number))
-            word = self._create("arith.index_cast", [self._i64], [value])
-            self._create("memref.store", [], [word, sizes, self._constant(number)])
-        plain = self._create("memref.cast", [ir.Type.parse("memref<?xi64>")], [sizes])
+            sizes[number] = build.create("arith.index_cast", [i64], [value]).result
+        plain = build.create("memref.cast", [ir.Type.parse("memref<?xi64>")], [sizes]).result
         memory = self._take(library.Workspace(workspace.number, planned=True), plain)
         places = []
         for number, buffer in enumerate(workspace.buffers):
             count = counts[workspace.key(buffer)]
             size = count.value * min(buffer.size.units, 2 * MOST_BYTES)
-            places.append(
-                Place("graphc_planned_buffer", (memory, self._constant(len(counts) + number), size))
-            )
+            places.append(Place("graphc_planned_buffer", (memory, const_index(len(counts) + number), size)))
         return places
 
     def _count(self, factors: tuple[ir.Value, ...]) -> _Count:
         """The product of sizes; one that is negative, because its check comes later, counts as 0."""
-        value, real = self._constant(1), None
+        value, real = const_index(1), None
         for factor in factors:
             size = larger(factor, 0)
-            word = self._create("arith.index_cast", [self._i64], [size])
-            number = self._create("arith.sitofp", [self._f64], [word])
+            word = build.create("arith.index_cast", [ir.IntegerType.get_signless(64)], [size]).result
+            number = build.as_f64(word)
             value = size if real is None else value * size
             real = number if real is None else real * number
         return _Count(value, real)
@@ -386,30 +370,15 @@ class Code:
     def _checked(self, value: Any, count: _Count, factor: int) -> Any:
         """The value, or -1 if `factor` times the count is more than any memory."""
         if count.real is None:
-            return value if factor <= MOST_BYTES else self._constant(-1)
-        limit = ir.FloatAttr.get(self._f64, MOST_BYTES / max(factor, 1))
-        most = self._create("arith.constant", [self._f64], [], value=limit)
-        predicate = ir.IntegerAttr.get(self._i64, _ORDERED_LESS_OR_EQUAL)
-        truth = ir.IntegerType.get_signless(1)
-        fits = self._create("arith.cmpf", [truth], [count.real, most], predicate=predicate)
-        return self._create("arith.select", [self._index], [fits, value, self._constant(-1)])
-
-    def _create(
-        self, name: str, results: list[ir.Type], operands: Sequence[ir.Value], **attributes: Any
-    ) -> Any:
-        op = ir.Operation.create(name, results, list(operands), attributes)
-        return op.result if results else None
-
-    def _constant(self, value: int) -> Any:
-        return self._create("arith.constant", [self._index], [], value=ir.IntegerAttr.get(self._index, value))
+            return value if factor <= MOST_BYTES else const_index(-1)
+        return build.select(count.real <= MOST_BYTES / max(factor, 1), value, -1)
 
     def _take(self, workspace: library.Workspace, operand: Any) -> Any:
         declare_helper(self._module, workspace, [operand.type], [self._index])
-        callee = ir.FlatSymbolRefAttr.get(workspace.symbol)
-        return self._create("func.call", [self._index], [operand], callee=callee)
+        return build.call(workspace.symbol, [self._index], [operand]).result
 
     def _call(self, name: str, results: list[ir.Type], operands: Sequence[ir.Value]) -> Any:
         if name not in self._declared:
             self._declared.add(name)
             declare(self._module, name, [x.type for x in operands], results)
-        return self._create("func.call", results, operands, callee=ir.FlatSymbolRefAttr.get(name))
+        return build.call(name, results, operands)

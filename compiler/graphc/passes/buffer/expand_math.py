@@ -207,12 +207,10 @@ def _in_strips(apart: ir.Operation) -> bool:
     addresses = [list(store.operands)[1:] for store in stores]
     if not stores or any(is_defined_in(x, block) for address in addresses for x in address):
         return False
-    entry = apart
-    while entry.parent.operation.name != "func.func":
-        entry = entry.parent.operation
     start, stop, one = list(apart.operands)[:3]
-    with ir.InsertionPoint.at_block_begin(entry.block), apart.location:
-        strips = [_strip(store.operands[0].type) for store in stores]
+    with apart.location:
+        kinds = [ir.MemRefType.get([_STRIP], store.operands[0].type) for store in stores]
+        strips = [build.stack_memory(kind, apart) for kind in kinds]
     with ir.InsertionPoint(apart), apart.location:
         _, outer = loop(stop, [], start=start, step=build.const_index(_STRIP))
     with ir.InsertionPoint(outer), apart.location:
@@ -319,14 +317,6 @@ def _is_lanewise(op: ir.Operation, variable: ir.Value, written: Collection[ir.Va
         return len(op.results) > 0 and root_of(buffer) not in written
     is_last = indices.index(variable) == len(indices) - 1 and str(number.type) in _LANES - {"i1"}
     return is_last and ir.MemRefType(buffer.type).get_strides_and_offset()[0][-1] == 1
-
-
-def _strip(element: ir.Type) -> ir.Value:
-    """Memory on the stack."""
-    kind = ir.MemRefType.get([_STRIP], element)
-    return build.create(
-        "memref.alloca", [kind], [], operandSegmentSizes=ir.DenseI32ArrayAttr.get([0, 0])
-    ).result
 
 
 def _with_element(value_type: ir.Type, element: ir.Type) -> ir.Type:

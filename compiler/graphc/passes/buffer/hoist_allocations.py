@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphc.ir import build
 from graphc.ir.helpers import declare_helper
-from graphc.ir.walk import blocks_of, walk_for
+from graphc.ir.walk import ancestors, blocks_of, walk_for
 from graphc.library.helpers import Arena
 from graphc.passes import Pass
 from graphc_dialects._mlir import ir
@@ -86,12 +87,7 @@ def _outermost(op: ir.Operation) -> ir.Operation | None:
 
 
 def _enclosing_loop(op: ir.Operation) -> ir.Operation | None:
-    parent = op.parent
-    while parent is not None and parent.name not in ("func.func", "builtin.module"):
-        if parent.name in _LOOPS:
-            return parent.operation
-        parent = parent.operation.parent
-    return None
+    return next((around for around in ancestors(op.parent) if around.name in _LOOPS), None)
 
 
 def _escapes(value: ir.Value, loop: ir.Operation, seen: set[ir.Value]) -> bool:
@@ -144,20 +140,14 @@ def _give_back(module: ir.Module, loop: ir.Operation) -> None:
     body = loop.regions[len(loop.regions) - 1].blocks[0]
     operations = [op.operation for op in body.operations]
     with ir.InsertionPoint(operations[0]), loop.location:
-        mark = ir.Operation.create(
-            "func.call", [i64], attributes={"callee": ir.FlatSymbolRefAttr.get(marking.symbol)}
-        ).result
+        mark = build.call(marking.symbol, [i64], []).result
     with ir.InsertionPoint(operations[-1]), loop.location:
-        callee = ir.FlatSymbolRefAttr.get(giving.symbol)
-        ir.Operation.create("func.call", [], [mark], {"callee": callee})
+        build.call(giving.symbol, [], [mark])
 
 
 def _is_guarded(op: ir.Operation, loop: ir.Operation) -> bool:
     """True if a condition in the loop decides about an allocation."""
-    parent = op.parent.operation
-    while parent != loop and parent.name != "scf.if":
-        parent = parent.parent.operation
-    return bool(parent.name == "scf.if")
+    return bool(next(x for x in ancestors(op.parent) if x == loop or x.name == "scf.if") != loop)
 
 
 def _are_sizes_of_array(sizes: Any) -> bool:

@@ -10,13 +10,23 @@ which is decided last.
 
 from __future__ import annotations
 
-from itertools import combinations
 from typing import Any
 
 from graphc.ir import build
 from graphc.ir.diagnostics import fail
 from graphc.ir.walk import walk_for
-from graphc.lowering.memory.layouts import Factors, Product, first, is_contiguous, product_of, reinterpret
+from graphc.lowering.memory.layouts import (
+    Factors,
+    Product,
+    expanded_sizes,
+    first,
+    have_no_gaps,
+    is_contiguous,
+    kept_axes,
+    product_of,
+    reinterpret,
+    stated,
+)
 from graphc.lowering.scans.buffers import allocate, copy
 from graphc.passes import Pass
 from graphc_dialects._mlir import ir
@@ -44,18 +54,8 @@ def _holds(buffer: ir.Value, assumed: frozenset[Any]) -> bool:
     if op.name in _CASTS or op.name in _RESHAPES:
         return _holds(op.operands[0], assumed)
     if op.name in ("memref.subview", "memref.reinterpret_cast"):
-        return _is_row_major(_sizes(buffer), _strides(buffer, assumed))
+        return have_no_gaps(_sizes(buffer), _strides(buffer, assumed), skipped=_ONE)
     return is_contiguous(buffer)
-
-
-def _is_row_major(sizes: list[Product], strides: list[Product | None]) -> bool:
-    step = _ONE
-    for size, stride in zip(reversed(sizes), reversed(strides), strict=True):
-        if size != _ONE:
-            if stride != step:
-                return False
-            step = step[0] * size[0], step[1] + size[1]
-    return True
 
 
 def _incoming(buffer: ir.Value) -> list[Any] | None:
@@ -114,15 +114,13 @@ def _size(buffer: ir.Value, axis: int) -> Product:
         unknown = [i for i, known in enumerate(ir.MemRefType(buffer.type).shape) if known < 0]
         return _value(op.operands[unknown.index(axis)])
     if op.name == "memref.reinterpret_cast":
-        return _value(view_operands(op, "static_sizes")[axis])
+        return _value(stated(op)[1][axis])
     if op.name == "memref.subview":
         kept = kept_axes(op)
         if kept is not None:
-            return _value(view_operands(op, "static_sizes")[kept[axis]])
+            return _value(stated(op)[1][kept[axis]])
     if op.name == "memref.expand_shape":
-        shape = list(ir.DenseI64ArrayAttr(op.attributes["static_output_shape"]))
-        unknown = [i for i, known in enumerate(shape) if known < 0]
-        return _value(op.operands[1 + unknown.index(axis)])
+        return _value(expanded_sizes(op)[axis])
     return _unknown(buffer, axis)
 
 
@@ -153,7 +151,7 @@ def _strides(buffer: ir.Value, assumed: frozenset[ir.Value]) -> list[Product | N
     op = buffer.owner
     if not isinstance(op, ir.Block):
         if op.name == "memref.reinterpret_cast":
-            return [_value(x) for x in view_operands(op, "static_strides")]
+            return [_value(x) for x in stated(op)[2]]
         if op.name in _CASTS:
             return _strides(op.operands[0], assumed)
         if op.name == "memref.subview":
@@ -173,32 +171,12 @@ def _part_strides(op: ir.Operation, assumed: frozenset[ir.Value]) -> list[Produc
     kept = kept_axes(op)
     if kept is None:
         return [None] * ir.MemRefType(op.results[0].type).rank
-    whole, steps = _strides(op.operands[0], assumed), [_value(x) for x in view_operands(op, "static_strides")]
+    whole, steps = _strides(op.operands[0], assumed), [_value(x) for x in stated(op)[2]]
     found: list[Product | None] = []
     for axis in kept:
         stride, (number, factors) = whole[axis], steps[axis]
         found.append(None if stride is None else (stride[0] * number, stride[1] + factors))
     return found
-
-
-def kept_axes(op: ir.Operation) -> list[int] | None:
-    """The dimensions of a subview's source that its result has; dropped ones have size 1."""
-    sizes = list(ir.DenseI64ArrayAttr(op.attributes["static_sizes"]))
-    shape = list(ir.MemRefType(op.results[0].type).shape)
-    single = [axis for axis, size in enumerate(sizes) if size == 1]
-    for dropped in combinations(single, len(sizes) - len(shape)):
-        kept = [axis for axis in range(len(sizes)) if axis not in dropped]
-        if [sizes[axis] for axis in kept] == shape:
-            return kept
-    return None
-
-
-def view_operands(op: ir.Operation, name: str) -> list[ir.Value | int]:
-    """Sizes or strides of a view: numbers where they are static, else index values."""
-    counts = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
-    position = 2 if name == "static_sizes" else 3
-    dynamic = iter(list(op.operands)[sum(counts[:position]) :])
-    return [next(dynamic) if x == build.DYNAMIC else x for x in ir.DenseI64ArrayAttr(op.attributes[name])]
 
 
 class KernelPointers(Pass):
@@ -246,7 +224,7 @@ class KernelPointers(Pass):
         kept = kept_axes(op)
         if kept is None:
             fail(op, "a part of a buffer without elements, of which no dimension tells the size")
-        sizes = view_operands(op, "static_sizes")
+        sizes = stated(op)[1]
         with ir.InsertionPoint(op), op.location:
             view = reinterpret(
                 buffer,

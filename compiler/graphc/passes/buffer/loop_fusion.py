@@ -8,7 +8,15 @@ from collections.abc import Container
 
 from graphc.ir import build
 from graphc.ir.lifetimes import ROW, VIEWS, Lifetimes
-from graphc.ir.walk import blocks_of, blocks_outside_loops, functions, seen_through, static_steps
+from graphc.ir.walk import (
+    blocks_of,
+    blocks_outside_loops,
+    functions,
+    named_attributes,
+    seen_through,
+    static_steps,
+    within,
+)
 from graphc.passes import Pass
 from graphc.passes.buffer._workspace import item_size
 from graphc_dialects._mlir import ir
@@ -241,9 +249,7 @@ def _row_of(alloc: ir.Operation, nests: Container[ir.Operation]) -> ir.Operation
         position = {"memref.load": 0, "memref.store": 1}.get(user.name)
         if position is None or use.operand_number != position:
             return None
-        nest = user
-        while nest.parent is not None and nest.block != alloc.block:
-            nest = nest.parent.operation
+        nest = within(user, alloc.block)
         if nest not in nests or (found is not None and found != nest):
             return None
         if user.operands[position + 1] != nest.regions[0].blocks[0].arguments[0]:
@@ -255,25 +261,16 @@ def _row_of(alloc: ir.Operation, nests: Container[ir.Operation]) -> ir.Operation
 def _keep_row(alloc: ir.Operation, nest: ir.Operation) -> None:
     """Replaces an allocation by one row of it on the stack, where LLVM takes single elements for values."""
     kind = ir.MemRefType(alloc.results[0].type)
-    function = nest.parent.operation
-    while function.name != "func.func":
-        function = function.parent.operation
-    with ir.InsertionPoint.at_block_begin(function.regions[0].blocks[0]), alloc.location:
-        row = build.create(
-            "memref.alloca",
-            [ir.MemRefType.get(list(kind.shape)[1:], kind.element_type)],
-            [],
-            operandSegmentSizes=ir.DenseI32ArrayAttr.get([0, 0]),
-            alignment=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 64),
-            **{ROW: ir.UnitAttr.get()},
-        ).result
+    with alloc.location:
+        aligned = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 64)
+        row_kind = ir.MemRefType.get(list(kind.shape)[1:], kind.element_type)
+        row = build.stack_memory(row_kind, nest, alignment=aligned, **{ROW: ir.UnitAttr.get()})
     for use in list(alloc.results[0].uses):
         user, position = use.owner.operation, use.operand_number
         operands = list(user.operands)
         operands[position : position + 2] = [row]
         with ir.InsertionPoint(user), user.location:
-            attributes = {name: user.attributes[name] for name in user.attributes}
-            made = build.create(user.name, [r.type for r in user.results], operands, **attributes)
+            made = build.create(user.name, [r.type for r in user.results], operands, **named_attributes(user))
         for old, new in zip(user.results, made.results, strict=True):
             old.replace_all_uses_with(new)
         user.erase()

@@ -19,9 +19,10 @@ from graphc.ir.helpers import callee_of
 from graphc.ir.lifetimes import ROW, VIEWS
 from graphc.ir.size import Size
 from graphc.ir.value import as_index, built
-from graphc.ir.walk import blocks_outside_loops, copy_with, functions, walk
+from graphc.ir.walk import ancestors, blocks_outside_loops, copy_with, functions, walk
 from graphc.library.helpers import BlockProduct, Gemm, Helper
 from graphc.library.markers import PLACES
+from graphc.lowering.memory.layouts import stated
 from graphc.passes import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
@@ -172,10 +173,7 @@ class _Estimate:
         block = value.owner if isinstance(value.owner, ir.Block) else value.owner.operation.block
         known = self._outside.get(block)
         if known is None:
-            parent: ir.Operation = block.owner.operation
-            while parent != self._outer and parent.name not in ("func.func", "builtin.module"):
-                parent = parent.parent.operation
-            known = self._outside[block] = parent != self._outer
+            known = self._outside[block] = self._outer not in ancestors(block.owner)
         return known
 
 
@@ -413,21 +411,16 @@ class _Accesses:
 
     def _through_subview(self, op: ir.Operation, places: set[tuple[int, _Key]]) -> set[tuple[int, _Key]]:
         """Positions in the source of a subview; kept are those where the subview has one row."""
-        offsets = list(ir.DenseI64ArrayAttr(op.attributes["static_offsets"]))
-        sizes = list(ir.DenseI64ArrayAttr(op.attributes["static_sizes"]))
-        counts = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
-        operands = iter(list(op.operands)[1 : 1 + counts[1]])
-        found = set()
-        for position, (offset, size) in enumerate(zip(offsets, sizes, strict=True)):
-            value = next(operands) if offset == build.DYNAMIC else None
-            if size == 1 and value in self._keys:
-                found.add((position, self._keys[value]))
-        kept = len(sizes) == len(ir.MemRefType(op.results[0].type).shape) and not any(offsets)
-        return found | (places if kept and _unit_strides(op) else set())
-
-
-def _unit_strides(op: ir.Operation) -> bool:
-    return all(stride == 1 for stride in ir.DenseI64ArrayAttr(op.attributes["static_strides"]))
+        offsets, sizes, strides = stated(op)
+        found = {
+            (position, self._keys[offset])
+            for position, (offset, size) in enumerate(zip(offsets, sizes, strict=True))
+            if isinstance(size, int) and size == 1 and offset in self._keys
+        }
+        numbers = ((offsets, 0), (strides, 1))
+        kept = all(isinstance(x, int) and x == number for given, number in numbers for x in given)
+        is_whole = len(sizes) == len(ir.MemRefType(op.results[0].type).shape)
+        return found | (places if kept and is_whole else set())
 
 
 def root_of(buffer: ir.Value) -> ir.Value | None:
@@ -611,8 +604,8 @@ def _outline(module: ir.Module, ops: list[ir.Operation], captured: Captured, num
                 "llvm.no_inline": ir.UnitAttr.get(),
             }
             part = ir.Operation.create("func.func", attributes=attributes, regions=1)
-        callee = {"callee": ir.FlatSymbolRefAttr.get(name)}
-        ir.Operation.create("func.call", [], captured.values, callee, ip=ir.InsertionPoint(ops[0]))
+        with ir.InsertionPoint(ops[0]):
+            build.call(name, [], captured.values)
         body = ir.Block.create_at_start(part.regions[0], types)
         with ir.InsertionPoint(body):
             end = ir.Operation.create("func.return")

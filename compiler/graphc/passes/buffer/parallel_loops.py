@@ -106,7 +106,7 @@ class _Outlining:
         operands = [self._lower, self._upper, cost_value(self._cost), build.const_index(alignment), *values]
         called = [self._helpers.get(callee_of(op)) for op in members if op.name == "func.call"]
         split = Split(self._number, any(isinstance(helper, Gemm) for helper in called))
-        build.create("func.call", [], operands, callee=ir.FlatSymbolRefAttr.get(split.symbol))
+        build.call(split.symbol, [], operands)
         self._declare(split, [index] * 4 + types)
         body = self._define(split.body, [index] * 2 + types)
         lower, upper, *arguments = body.arguments

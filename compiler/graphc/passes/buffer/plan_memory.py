@@ -19,7 +19,7 @@ from graphc.ir import plain
 from graphc.ir.diagnostics import fail, node_of
 from graphc.ir.helpers import callee_of
 from graphc.ir.lifetimes import VIEWS, Lifetimes, root_of
-from graphc.ir.walk import blocks_outside_loops, functions, walk_for
+from graphc.ir.walk import ancestors, blocks_outside_loops, functions, walk_for
 from graphc.library.places import Interval, aligned, first_fit
 from graphc.lowering.converter import FIRST_RESULT
 from graphc.passes import Pass
@@ -278,10 +278,7 @@ def _origin(alloc: ir.Operation, stored: list[ir.Value]) -> str:
 
 def _planned_block(op: ir.Operation) -> ir.Block:
     """The block whose plan is about an operation: of the function, or of a region of a conditional."""
-    chain = []
-    while op.name != "func.func":
-        chain.append(op.block)
-        op = op.parent.operation
+    chain = [around.block for around in ancestors(op)]
     found = chain.pop()
     while chain and chain[-1].owner.operation.name == "scf.if":
         found = chain.pop()

@@ -8,7 +8,7 @@ from graphc.ir.diagnostics import fail
 from graphc.ir.donations import donated, offered
 from graphc.ir.helpers import callee_of, helper_of
 from graphc.ir.value import smaller
-from graphc.ir.walk import blocks_of, functions, static_steps, symbol_of, walk, walk_for
+from graphc.ir.walk import blocks_of, functions, static_steps, symbol_of, walk, walk_for, within
 from graphc.library.helpers import Poll
 from graphc.lowering import carried
 from graphc.lowering.scans.scan import FEW
@@ -170,6 +170,5 @@ def _may_alias(value: ir.Value) -> bool:
 
 def _position(function: ir.Operation, op: ir.Operation) -> int:
     """The position in the function's block of an operation, or of the one that contains it."""
-    while op.parent.operation != function:
-        op = op.parent.operation
-    return [other.operation for other in function.regions[0].blocks[0].operations].index(op)
+    block = function.regions[0].blocks[0]
+    return [other.operation for other in block.operations].index(within(op, block))

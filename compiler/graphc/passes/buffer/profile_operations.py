@@ -101,13 +101,8 @@ class _Slots:
     def call(self, before: ir.Operation, name: str, slot: int | None = None) -> None:
         """Puts a call before an operation."""
         with ir.InsertionPoint(before), before.location:
-            operands = []
-            if slot is not None:
-                i64 = ir.IntegerType.get_signless(64)
-                number = ir.IntegerAttr.get(i64, slot)
-                operands = [build.create("arith.constant", [i64], [], value=number).result]
-            callee = ir.FlatSymbolRefAttr.get(ProfileCall(name, 0).symbol)
-            build.create("func.call", [], operands, callee=callee)
+            operands = [] if slot is None else [build.const_i64(slot)]
+            build.call(ProfileCall(name, 0).symbol, [], operands)
 
     def finish(self) -> None:
         """Declares what is called, and lists the slots."""

@@ -15,8 +15,8 @@ from graphc.ir.build import dtype_of
 from graphc.ir.lifetimes import VIEWS, root_of
 from graphc.ir.walk import copy_with, definition, inputs_of, seen_through, slice_of, walk
 from graphc.lowering.carried import carry
+from graphc.lowering.memory import layouts
 from graphc.lowering.memory.layouts import address, collapse, is_contiguous, is_row_major, metadata
-from graphc.passes.buffer.kernel_pointers import kept_axes, view_operands
 from graphc.passes.gpu._host import is_address
 from graphc.passes.gpu._notation import read_vector, write_vector
 from graphc_dialects._mlir import ir
@@ -40,8 +40,8 @@ def size_key(buffer: ir.Value, axis: int, initial: Mapping[ir.Value, ir.Value] |
     if (view := definition(buffer, "memref.cast")) is not None:
         return size_key(view.operands[0], axis, initial)
     if (view := definition(buffer, "memref.subview", "memref.reinterpret_cast")) is not None:
-        kept = kept_axes(view) if view.name == "memref.subview" else range(axis + 1)
-        return (buffer, axis) if kept is None else view_operands(view, "static_sizes")[kept[axis]]
+        kept = layouts.kept_axes(view)
+        return (buffer, axis) if kept is None else layouts.stated(view)[1][kept[axis]]
     if (alloc := definition(buffer, "memref.alloc")) is None:
         return buffer, axis
     dynamic = [other for other, known in enumerate(ir.MemRefType(buffer.type).shape) if known < 0]

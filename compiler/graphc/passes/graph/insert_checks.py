@@ -18,7 +18,7 @@ from graphc.ir.dims import broadcasts
 from graphc.ir.rewrite import Rewriter, RuleTable, tensor_type
 from graphc.ir.scan_view import SCAN, ScanView, is_scan, scans
 from graphc.ir.views import RESIZES, repeated
-from graphc.ir.walk import functions, walk_for
+from graphc.ir.walk import ancestors, functions, walk_for
 from graphc.passes import Pass
 from graphc.passes.graph._shapes import RULES, useless_resize
 from graphc_dialects._base import constant_value
@@ -129,10 +129,7 @@ def end_blocks(never: Sequence[ir.Operation]) -> None:
 
 
 def _is_below(op: ir.Operation, above: set[ir.Operation]) -> bool:
-    parent = op.parent
-    while parent is not None and parent.operation not in above:
-        parent = parent.operation.parent
-    return parent is not None
+    return any(around in above for around in ancestors(op.parent))
 
 
 def _placeholder(type_: ir.Type) -> ir.Value:
@@ -216,10 +213,8 @@ class _Equal:
 
     def resize(self, rw: Rewriter, op: ir.Operation) -> ir.Value | None:
         """Drops useless resizes, but in regions of conditionals: there they tell sizes outside of them."""
-        parent = op.parent
-        while parent.name not in ("func.func", "scf.if"):
-            parent = parent.operation.parent
-        return None if parent.name == "scf.if" else useless_resize(rw, op)
+        is_inside = any(around.name == "scf.if" for around in ancestors(op))
+        return None if is_inside else useless_resize(rw, op)
 
     def check(self, rw: Rewriter, op: ir.Operation) -> None:
         # A row whose size an iteration finds out keeps the size of the others, which is known outside.

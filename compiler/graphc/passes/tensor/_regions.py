@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from graphc.ir import build
 from graphc.ir.walk import is_inside
+from graphc.lowering.memory.layouts import kept_axes, stated
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
@@ -133,10 +134,10 @@ class Regions:
         if op.name in _SAME_SIZE:
             return self.size(op.operands[0], axis)
         if op.name == "memref.reinterpret_cast":
-            return self.value(_listed(op)[1][axis])
+            return self.value(stated(op)[1][axis])
         if op.name in ("memref.subview", "tensor.extract_slice"):
-            kept = _kept_axes(op)
-            return self._symbol((x, axis)) if kept is None else self.value(_listed(op)[1][kept[axis]])
+            kept = kept_axes(op)
+            return self._symbol((x, axis)) if kept is None else self.value(stated(op)[1][kept[axis]])
         return self._symbol((x, axis))
 
     def sizes(self, x: ir.Value) -> list[Poly]:
@@ -169,7 +170,7 @@ class Regions:
         if name == "memref.extract_strided_metadata":
             return [Region(region.root) for region in self.of(op.operands[0])]
         if name == "memref.reinterpret_cast":
-            offsets, sizes, strides = ([self.value(x) for x in listed] for listed in _listed(op))
+            offsets, sizes, strides = ([self.value(x) for x in listed] for listed in stated(op))
             dims = tuple(zip(sizes, strides, strict=True))
             return [self._recast(region, offsets[0], dims) for region in self.of(op.operands[0])]
         if name in VIEWS:
@@ -182,8 +183,8 @@ class Regions:
             return region
         if not op.name.endswith(("subview", "extract_slice")):  # another shape of the same elements
             return Region(region.root, region.offset, (), region, region.is_whole)
-        offsets, sizes, strides = _listed(op)
-        kept = _kept_axes(op)
+        offsets, sizes, strides = stated(op)
+        kept = kept_axes(op)
         if kept is None or len(region.dims) != len(offsets):
             return Region(region.root, None, (), region)
         offset = self._at(region, offsets)
@@ -366,25 +367,6 @@ def _numbers(region: Region) -> set[int] | None:
 VIEWS = ("memref.subview", "memref.collapse_shape", "memref.expand_shape")
 
 
-def _listed(op: ir.Operation) -> list[list[ir.Value | int]]:
-    """Offsets, sizes and strides of a view: numbers, or index values."""
-    counts = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
-    dynamic = iter(list(op.operands)[counts[0] :])
-    names = ("static_offsets", "static_sizes", "static_strides")
-    listed = (ir.DenseI64ArrayAttr(op.attributes[name]) for name in names)
-    return [[next(dynamic) if x == build.DYNAMIC else x for x in numbers] for numbers in listed]
-
-
-def _kept_axes(op: ir.Operation) -> list[int] | None:
-    """The axes of a slice's source that its result has, the first ones of size 1 dropped; None in doubt."""
-    sizes, rank = _listed(op)[1], ir.ShapedType(op.results[0].type).rank
-    kept = list(range(len(sizes)))
-    for axis, size in enumerate(sizes):
-        if len(kept) > rank and isinstance(size, int) and size == 1:
-            kept.remove(axis)
-    return kept if len(kept) == rank else None
-
-
 def choices_of(result: ir.Value) -> list[ir.Value]:
     """The values of which a conditional chooses a result."""
     op = result.owner.operation
@@ -431,10 +413,3 @@ def start_of(loop: ir.Operation, slot: int) -> ir.Value:
 def end_of(loop: ir.Operation, slot: int) -> ir.Value:
     """The value that an iteration hands on."""
     return body_of(loop).operations[-1].operands[slot]
-
-
-def ancestors(op: ir.Operation) -> Iterator[ir.Operation]:
-    """An operation and those around it, within its function."""
-    while op is not None and op.name != "func.func":
-        yield op
-        op = op.parent.operation

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from graphc.ir.build import predicate_of
 from graphc.ir.diagnostics import fail
-from graphc.ir.walk import blocks_of, functions, is_inside, is_used, walk
+from graphc.ir.walk import ancestors, blocks_of, functions, is_inside, is_used, walk
 from graphc.passes import Pass
 from graphc.passes.tensor._regions import (
     LOOPS,
@@ -21,7 +21,6 @@ from graphc.passes.tensor._regions import (
     Region,
     Regions,
     Slot,
-    ancestors,
     body_of,
     choices_of,
     end_of,
