@@ -9,7 +9,7 @@ from typing import Any
 from graphc.ir import build
 from graphc.ir.value import all_of
 from graphc.lowering.carried import either
-from graphc.lowering.partial_reductions import constant
+from graphc.lowering.partial_reductions import constant, generic
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import raises
 from graphc_runtime.record import record
@@ -134,19 +134,12 @@ def _depends(op: ir.Operation, argument: ir.Value) -> bool:
 def _merge(extremes: _Extremes, gather: ir.Operation, early: list[ir.Operation]) -> None:
     for op in early:
         op.move_before(extremes.op)
-    inputs, outputs = ir.DenseI32ArrayAttr(gather.attributes["operandSegmentSizes"])
-    maps = list(gather.attributes["indexing_maps"]) + list(extremes.op.attributes["indexing_maps"])[1:]
+    inputs, _ = ir.DenseI32ArrayAttr(gather.attributes["operandSegmentSizes"])
+    operands = [*gather.operands, *extremes.results]
+    listed = [*gather.attributes["indexing_maps"], *list(extremes.op.attributes["indexing_maps"])[1:]]
+    maps = [ir.AffineMapAttr(each).value for each in listed]
     with ir.InsertionPoint(extremes.op), gather.location:
-        merged = ir.Operation.create(
-            "linalg.generic",
-            operands=[*gather.operands, *extremes.results],
-            attributes={
-                "indexing_maps": ir.ArrayAttr.get(maps),
-                "iterator_types": extremes.op.attributes["iterator_types"],
-                "operandSegmentSizes": ir.DenseI32ArrayAttr.get([inputs, outputs + 2]),
-            },
-            regions=1,
-        )
+        merged = generic(operands[:inputs], operands[inputs:], maps, [True])
     old = gather.regions[0].blocks[0]
     element = ir.MemRefType(extremes.index.type).element_type
     types = [*(x.type for x in old.arguments), element, element]

@@ -19,7 +19,7 @@ from graphc.ir import build
 from graphc.ir.build import dtype_of
 from graphc.ir.scan_view import is_scan
 from graphc.ir.views import INLINED, UPDATES, UPDATES_PART, axis_of, part_of
-from graphc.ir.walk import is_defined_in, is_used_once, location_of, walk
+from graphc.ir.walk import ancestors, is_defined_in, is_used_once, location_of, walk
 from graphc.lowering.generic import ScalarWork, is_one_element
 from graphc.lowering.scalar_builder import Scalar, ScalarBuilder
 from graphc_dialects._base import dim_of
@@ -49,16 +49,8 @@ def place_results(function: ir.Operation, *, updates: bool = True) -> int:
         if op.name == "arith.select" and _is_stored(op.results[0]):
             op = _as_regions(op)
         if op.name == "scf.if":
-            placed += _place(_without_updates(op) if updates and _is_in_loop(op) else op)
+            placed += _place(_without_updates(op) if updates and any(map(is_scan, ancestors(op))) else op)
     return placed
-
-
-def _is_in_loop(op: ir.Operation) -> bool:
-    while op.name != "func.func":
-        op = op.parent.operation
-        if is_scan(op):
-            return True
-    return False
 
 
 def _is_stored(value: ir.Value) -> bool:
@@ -241,23 +233,22 @@ def lower_conditional(context: Conversion, op: ir.Operation) -> None:
             end = old.operations[-1]
             build.create("scf.yield", [], [_yielded(context, end.operands[n]) for n in numbers])
     for n, value in zip(numbers, new.results, strict=True):
-        result = op.results[n]
-        if isinstance(result.type, ir.RankedTensorType):
-            context.define_scalar(result, Scalar(value, dtype_of(result.type.element_type)))
-        else:
-            context.define(result, value)
+        _define(context, op.results[n], value)
+
+
+def _define(context: Conversion, result: ir.Value, value: ir.Value) -> None:
+    """Says what an index is, or a tensor of one element."""
+    if isinstance(result.type, ir.RankedTensorType):
+        context.define_scalar(result, Scalar(value, dtype_of(result.type.element_type)))
+    else:
+        context.define(result, value)
 
 
 def lower_select(context: Conversion, op: ir.Operation) -> None:
     """Lowers an `arith.select`, of elements instead of tensors of one element."""
     condition, *values = op.operands
-    result = op.results[0]
     a, b = (_yielded(context, value) for value in values)
-    value = build.select(context.index_of(condition), a, b)
-    if isinstance(result.type, ir.RankedTensorType):
-        context.define_scalar(result, Scalar(value, dtype_of(result.type.element_type)))
-    else:
-        context.define(result, value)
+    _define(context, op.results[0], build.select(context.index_of(condition), a, b))
 
 
 def _register_type(value: ir.Value) -> ir.Type:

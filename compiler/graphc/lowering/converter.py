@@ -18,8 +18,9 @@ from graphc.ir.walk import named_attributes, signature_of, symbol_of
 from graphc.lowering.generic import GenericBuilder, ScalarWork, is_one_element
 from graphc.lowering.memory.destinations import Chains, Destinations
 from graphc.lowering.memory.donation import Donations
+from graphc.lowering.memory.layouts import view_of
 from graphc.lowering.memory.units import SCHEDULED, Units
-from graphc.lowering.rules import LOWERING, ON_DEVICES, Conversion, Rule, UpdatedState
+from graphc.lowering.rules import LOWERING, ON_DEVICES, Conversion, Rule
 from graphc.lowering.scalar_builder import ScalarBuilder
 from graphc.lowering.scans.buffers import row_of, unit_dimshuffle, writable, write, write_apart
 from graphc.lowering.scans.scan import declared_sizes
@@ -111,23 +112,16 @@ def slice_in_place(context: Conversion, op: ir.Operation) -> ir.Value | None:
     source = context.tensor_of(x)
     result = build.storage_type(op.results[0].type)
     known = list(result.shape)
-    dynamic = [size for size, static in zip(sizes, known, strict=True) if static < 0]
     starts = [build.constant_value(offset) for offset in offsets]
     if not all(
         whole < 0 or start == 0 or (start is not None and size >= 0 and start + size <= whole)
         for whole, start, size in zip(ir.RankedTensorType(x.type).shape, starts, known, strict=True)
     ):
         return None  # upstream refuses parts that begin at the end of an axis, although they may be empty
-    moving = [offset for offset, start in zip(offsets, starts, strict=True) if start is None]
-    return build.create(
-        "tensor.extract_slice",
-        [ir.RankedTensorType.get(known, result.element_type)],
-        [source, *moving, *dynamic],
-        static_offsets=build.index_array([build.DYNAMIC if start is None else start for start in starts]),
-        static_sizes=build.index_array([build.DYNAMIC if size < 0 else size for size in known]),
-        static_strides=build.index_array([1] * rank),
-        operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, len(moving), len(dynamic), 0]),
-    ).result
+    given = [offset if start is None else start for offset, start in zip(offsets, starts, strict=True)]
+    wanted = [size if static < 0 else static for size, static in zip(sizes, known, strict=True)]
+    kind = ir.RankedTensorType.get(known, result.element_type)
+    return view_of("tensor.extract_slice", kind, source, given, wanted)
 
 
 class FunctionConverter(Conversion):
@@ -145,7 +139,9 @@ class FunctionConverter(Conversion):
     ) -> None:
         super().__init__(old)
         self._old, self.device, self._names_results = old, device, results
-        self._donations = donations
+        self._donations, self.donated = donations, donations.lent
+        self.claimed, self.apart = donations.claimed, donations.apart
+        self.arguments = donations.pairs.values()
         self.destinations = Destinations(self)
         self.chains = Chains(self)
 
@@ -161,19 +157,6 @@ class FunctionConverter(Conversion):
         tensor, kind = self._values[argument], build.storage_type(value.type)
         return tensor if tensor.type == kind else reshape(tensor, kind, self.sizes_of(value))
 
-    def is_lent_to(self, value: ir.Value, argument: ir.Value) -> bool:
-        lent = self._donations.lent.get(value)
-        return lent is not None and bool(lent == argument)
-
-    def is_wanted_in_argument(self, value: ir.Value) -> bool:
-        return value in self._donations.claimed
-
-    def is_stored_apart(self, trace: ir.Value) -> bool:
-        return trace in self._donations.apart
-
-    def is_argument(self, position: int) -> bool:
-        return position in self._donations.pairs.values()
-
     def free_output(self, value: ir.Value) -> int | None:
         found = self._results_of.get(value, ()) if self.outputs else ()
         return next((position for position in found if position not in self.filled), None)
@@ -186,12 +169,6 @@ class FunctionConverter(Conversion):
         for position, result in enumerate(terminator.operands):
             found.setdefault(result, []).append(position)
         return found
-
-    def updated_state(self, loop: ir.Value, name: str) -> UpdatedState | None:
-        return self._updated.state(loop, name)
-
-    def state_of_update(self, op: ir.Operation) -> UpdatedState | None:
-        return self._updated.of_update(op)
 
     # -- conversion ------------------------------------------------------------------------------------------
 
@@ -237,6 +214,7 @@ class FunctionConverter(Conversion):
             op.results[0]: declared_sizes(op) for op in scans(self._old)
         }
         self._updated = UpdatedStates(self._old, self._row_sizes)
+        self.states, self.updates = self._updated.states, self._updated.updates
         with ir.InsertionPoint(block):
             for position in lent:
                 self._values[arguments[position]] = writable(block.arguments[position])

@@ -23,6 +23,7 @@ from graphc.ir.build import dtype_of, fill, storage_name
 from graphc.ir.constants import CONSTANTS, read_constant
 from graphc.ir.kinds import REDUCTIONS, reduced_axes, static_shape
 from graphc.ir.views import GATHERS, INLINED, axes_order, axis_of
+from graphc.lowering.partial_reductions import generic
 from graphc.lowering.scalar_builder import Scalar, ScalarBuilder
 from graphc.ops.elementwise import ROWS
 from graphc.ops.reduce import extreme_of_nothing
@@ -153,12 +154,12 @@ class GenericBuilder:
             build.create("linalg.yield", [], yields)
         if any(axes is not None for _, axes in targets):
             self._read_where_written(flat)
-        generic = self._create(flat, [axes for tensors, axes in targets for _ in tensors])
-        self._block.append_to(generic.regions[0])
+        made = self._create(flat, [axes for tensors, axes in targets for _ in tensors])
+        self._block.append_to(made.regions[0])
         scratch.erase()
         results, position = [], 0
         for tensors, _ in targets:
-            results.append(generic.results[position + len(tensors) - 1])
+            results.append(made.results[position + len(tensors) - 1])
             position += len(tensors)
         return results
 
@@ -182,10 +183,10 @@ class GenericBuilder:
         with ir.InsertionPoint(self._block):
             self._block.add_argument(element.type, ir.Location.unknown())
             build.create("linalg.yield", [], [element])
-        generic = self._create([target], [None])
-        self._block.append_to(generic.regions[0])
+        made = self._create([target], [None])
+        self._block.append_to(made.regions[0])
         scratch.erase()
-        return generic.results[0]
+        return made.results[0]
 
     # -- outputs ---------------------------------------------------------------------------------------------
 
@@ -265,20 +266,7 @@ class GenericBuilder:
         for target in axes:
             kept = [axis for axis in range(self._rank) if target is None or axis not in target]
             maps.append(ir.AffineMap.get(self._rank, 0, [ir.AffineExpr.get_dim(axis) for axis in kept]))
-        kinds = ["reduction" if axis in removed else "parallel" for axis in range(self._rank)]
-        return ir.Operation.create(
-            "linalg.generic",
-            results=[tensor.type for tensor in tensors],
-            operands=[*self._inputs, *tensors],
-            attributes={
-                "indexing_maps": ir.ArrayAttr.get([ir.AffineMapAttr.get(m) for m in maps]),
-                "iterator_types": ir.ArrayAttr.get(
-                    [ir.Attribute.parse(f"#linalg.iterator_type<{kind}>") for kind in kinds]
-                ),
-                "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(self._inputs), len(tensors)]),
-            },
-            regions=1,
-        )
+        return generic(self._inputs, tensors, maps, [axis in removed for axis in range(self._rank)])
 
     def _cover_domain(self, axes: list[tuple[int, ...] | None]) -> None:
         """Adds a shape-only input when no operand tells the extent of some loop dimension."""

@@ -8,7 +8,7 @@ Rules, builders of loops, and the rooms of memory and scans know a `Conversion`;
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Set
+from collections.abc import Callable, Collection, Mapping, Set
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field
 from typing import TYPE_CHECKING
@@ -53,6 +53,12 @@ class Conversion(ABC):
         outputs: the caller's buffers, one for each result.
         filled: the positions of those that somebody has promised to fill.
         device: whether the result is for a device.
+        donated: the arguments in whose memory values are to be computed.
+        claimed: values that, or a view of which, are results that are to be computed in an argument's memory.
+        apart: traces whose rows are stored where the rows are that the scan computes them from.
+        arguments: the positions of results whose buffers are donated arguments.
+        states: those that have one buffer for all iterations, by the scan's first result and their name.
+        updates: the states that updates make versions of, by the results of these.
         is_ending: whether all but the results has been computed.
     """
 
@@ -60,6 +66,12 @@ class Conversion(ABC):
     chains: Chains
     outputs: list[ir.Value]
     device: bool
+    donated: Mapping[ir.Value, ir.Value]
+    claimed: Set[ir.Value]
+    apart: Set[ir.Value]
+    arguments: Collection[int]
+    states: Mapping[tuple[ir.Value, str], UpdatedState]
+    updates: Mapping[ir.Value, UpdatedState]
 
     def __init__(self, function: ir.Operation) -> None:
         self.is_ending = False
@@ -197,22 +209,6 @@ class Conversion(ABC):
         """
 
     @abstractmethod
-    def is_lent_to(self, value: ir.Value, argument: ir.Value) -> bool:
-        """True if a value is to be computed in an argument's memory."""
-
-    @abstractmethod
-    def is_wanted_in_argument(self, value: ir.Value) -> bool:
-        """True if a value, or a view of it, is a result that is to be computed in an argument's memory."""
-
-    @abstractmethod
-    def is_stored_apart(self, trace: ir.Value) -> bool:
-        """True if rows of a trace are stored where the rows are that the scan computes them from."""
-
-    @abstractmethod
-    def is_argument(self, position: int) -> bool:
-        """True if the buffer of a result is a donated argument."""
-
-    @abstractmethod
     def free_output(self, value: ir.Value) -> int | None:
         """The position of a result that is this value and that nobody has promised to fill, or None."""
 
@@ -225,14 +221,6 @@ class Conversion(ABC):
     @abstractmethod
     def row_sizes(self, scan: ir.Operation, name: str) -> list[ir.Value]:
         """Sizes of the rows of an output of a scan, as index values."""
-
-    @abstractmethod
-    def updated_state(self, loop: ir.Value, name: str) -> UpdatedState | None:
-        """The state of a scan, known by its first result, if it has one buffer for all iterations."""
-
-    @abstractmethod
-    def state_of_update(self, op: ir.Operation) -> UpdatedState | None:
-        """The state that an update makes a version of, or None."""
 
 
 # A rule takes the conversion of the function and the graph-stage operation, creates the replacement at the

@@ -37,7 +37,7 @@ def _to_update(context: Conversion, op: ir.Operation) -> ir.Value:
     """
     x = op.operands[0]
     old = context.tensor_of(x)
-    if updates_in_place(op) or context.is_lent_to(op.results[0], x):
+    if updates_in_place(op) or (op.results[0], x) in context.donated.items():
         return old
 
     # As a loop: upstream's canonicalization removes a copy that is a linalg operation.

@@ -443,7 +443,7 @@ class Destinations:
         position = self._context.free_output(value)
         if position is not None:
             buffer = self._context.outputs[position]
-            lent = self._context.is_argument(position)
+            lent = position in self._context.arguments
             whole = Destination.whole(buffer, sizes, is_lent=lent)
             return whole, lambda: self._context.filled.add(position)
         wanted = self._next_write(value)
@@ -538,8 +538,8 @@ class Chains:
         """Takes note of the chains in an old block, before it is converted."""
         found: dict[ir.Operation, _Chain] = {}
         for op in (view.operation for view in block.operations):
-            planned = self._context.state_of_update(op) if op.name in UPDATES else None
-            if op.name in UPDATES and planned is None and not is_empty(op.results[0]):
+            is_chained = op.name in UPDATES and op.results[0] not in self._context.updates
+            if is_chained and not is_empty(op.results[0]):
                 chain = _continued(op, found) or _Chain()
                 chain.updates.append(op)
                 found[op] = chain
@@ -559,7 +559,7 @@ class Chains:
 
     def memory(self, op: ir.Operation) -> ir.Value | None:
         """The memory in which an update of a chain stores, with the older elements; None if it is in none."""
-        state = self._context.state_of_update(op)
+        state = self._context.updates.get(op.results[0])
         if state is not None:
             return state.memory
         chain = self._by_update.get(op)
@@ -569,7 +569,7 @@ class Chains:
 
     def finish(self, op: ir.Operation) -> None:
         """Says that an update has stored; defines the result of the last one."""
-        result, state = op.results[0], self._context.state_of_update(op)
+        result, state = op.results[0], self._context.updates.get(op.results[0])
         if state is not None and state.memory is not None:
             self._context.define(result, read(state.memory, build.storage_type(result.type)))
             return
@@ -598,7 +598,7 @@ class Chains:
 
     def _start(self, chain: _Chain) -> ir.Value:
         base, first = chain.base, chain.updates[0]
-        if updates_in_place(first) or self._context.is_lent_to(first.results[0], base):
+        if updates_in_place(first) or (first.results[0], base) in self._context.donated.items():
             return _memory_of(self._context.tensor_of(base))
         shape, sizes = static_shape(base), self._context.sizes_of(base)
         lent = self._context.lent(first.results[0])

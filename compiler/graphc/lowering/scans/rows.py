@@ -100,7 +100,7 @@ class Rows:
             if not self.bounds.is_while and not self.drops_initial:
                 buffer = self._claim(trace.results[0])
                 if buffer is not None:
-                    self.apart = self.context.is_stored_apart(trace.results[0])
+                    self.apart = trace.results[0] in self.context.apart
                     return Stack(buffer)
         rows = self.bounds.limit
         if self.keeps_initial:

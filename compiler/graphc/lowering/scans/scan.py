@@ -58,7 +58,7 @@ class Polls:
 
     def _call(self, operands: list[Any]) -> None:
         if self._are_wanted:
-            build.create("func.call", [_status()], operands, callee=ir.FlatSymbolRefAttr.get(self._callee))
+            build.call(self._callee, [_status()], operands)
 
 
 # Loops of no more iterations do not look whether they are to end.
@@ -104,7 +104,7 @@ class _Lowering:
         kind: type[Rows] = ScalarRows if is_one_element(value) else BufferRows
         if have_no_elements(self._context, declaration):
             kind = EmptyRows
-        elif self._context.updated_state(self._view.op.results[0], name) is not None:
+        elif (self._view.op.results[0], name) in self._context.states:
             kind = UpdatedRows
         return kind(self._context, self._view, name, declaration, bounds)
 

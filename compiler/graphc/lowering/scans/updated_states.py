@@ -57,12 +57,15 @@ class UpdatedStates:
     Args:
         function: a graph-stage `func.func` whose clusters are final.
         row_sizes: for the result of each scan, index values for the rows of its outputs.
+
+    Attributes:
+        states, updates: see `Conversion`.
     """
 
     def __init__(self, function: ir.Operation, row_sizes: dict[ir.Value, dict[str, list[ir.Value]]]) -> None:
         self._extra = {scan: [x for row in sizes.values() for x in row] for scan, sizes in row_sizes.items()}
-        self._states: dict[tuple[ir.Value, str], UpdatedState] = {}
-        self._by_update: dict[ir.Value, UpdatedState] = {}
+        self.states: dict[tuple[ir.Value, str], UpdatedState] = {}
+        self.updates: dict[ir.Value, UpdatedState] = {}
         self._after: dict[ir.Block, list[Pair]] = {}
         for op in scans(function):
             self._plan(ScanView(op))
@@ -70,14 +73,6 @@ class UpdatedStates:
     def after(self, block: ir.Block) -> list[Pair]:
         """Pairs of operations of a body, of which the first must come after the second."""
         return self._after.get(block, [])
-
-    def state(self, loop: ir.Value, name: str) -> UpdatedState | None:
-        """The state of a scan, if it is one of these."""
-        return self._states.get((loop, name))
-
-    def of_update(self, op: ir.Operation) -> UpdatedState | None:
-        """The state that an update makes a version of, or None."""
-        return self._by_update.get(op.results[0])
 
     # -- which states ----------------------------------------------------------------------------------------
 
@@ -88,8 +83,8 @@ class UpdatedStates:
             return
         order = _Order(view.block, self._extra)
         for name, state in states.items():
-            self._states[view.op.results[0], name] = state
-            self._by_update.update((x, state) for x in state.results)
+            self.states[view.op.results[0], name] = state
+            self.updates.update((x, state) for x in state.results)
             for update in state.updates:
                 for inner in self._inner(update, state):
                     inner.around = state
@@ -138,7 +133,7 @@ class UpdatedStates:
         if not is_trace(trace) or len(op.operands[0].type.shape) != rank + 1:
             return None
         loop = ScanView(trace.operands[0].owner)
-        inner = self._states.get((loop.op.results[0], name_of(trace)))
+        inner = self.states.get((loop.op.results[0], name_of(trace)))
         if inner is None or inner.around is not None:
             return None
         stack = loop.carries()[name_of(trace)].operands[0]
@@ -150,7 +145,7 @@ class UpdatedStates:
         if update.name in UPDATES:
             return
         result = state.results[state.updates.index(update)]
-        yield self._states[update.results[0], name_of(result.owner.operands[0].owner)]
+        yield self.states[update.results[0], name_of(result.owner.operands[0].owner)]
 
 
 def _one_read(view: ScanView, name: str, reads: list[ir.Operation]) -> ir.Value:
@@ -299,8 +294,7 @@ class UpdatedRows(Rows):
         self.width = 0
         self._pointer = row_pointer_type(self.row_type)
         self._stack: Stack | None = None
-        state = self.context.updated_state(self.view.op.results[0], self.name)
-        assert state is not None
+        state = self.context.states[self.view.op.results[0], self.name]
         self._state, around = state, state.around
         row = self._choose() if around is None or around.memory is None else around.memory
         if row.type != self._pointer:
