@@ -15,7 +15,6 @@ import numpy as np
 
 from graphc.emit.emitter import NAMES
 from graphc.ir.value import literal
-from graphc.ir.walk import ancestors
 from graphc_dialects._base import const_index as const_index
 from graphc_dialects._base import constant_value as constant_value
 from graphc_dialects._base import wrapped
@@ -189,8 +188,9 @@ def stack_memory(kind: ir.Type, inside: ir.Operation | None = None, **attributes
     point.
     """
     if inside is not None:
-        *_, outermost = ancestors(inside)
-        with ir.InsertionPoint.at_block_begin(outermost.block):
+        while inside.parent.name != "func.func":
+            inside = inside.parent.operation
+        with ir.InsertionPoint.at_block_begin(inside.block):
             return stack_memory(kind, **attributes)
     sizes = ir.DenseI32ArrayAttr.get([0, 0])
     return create("memref.alloca", [kind], [], operandSegmentSizes=sizes, **attributes).result

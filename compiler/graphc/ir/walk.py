@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from graphc_dialects._base import constant_value
@@ -64,11 +64,13 @@ def within(op: ir.Operation, block: ir.Block) -> ir.Operation:
     return op
 
 
-def ancestors(op: ir.Operation | None) -> Iterator[ir.Operation]:
+def ancestors(op: ir.Operation | None) -> list[ir.Operation]:
     """An operation and those around it, within its function, from the inside out."""
+    found = []
     while op is not None and op.operation.name not in ("func.func", "builtin.module"):
-        yield op.operation
+        found.append(op.operation)
         op = op.operation.parent
+    return found
 
 
 def blocks_outside_loops(function: ir.Operation) -> list[ir.Block]:

@@ -19,7 +19,7 @@ from graphc.ir.helpers import callee_of
 from graphc.ir.lifetimes import ROW, VIEWS
 from graphc.ir.size import Size
 from graphc.ir.value import as_index, built
-from graphc.ir.walk import ancestors, blocks_outside_loops, copy_with, functions, walk
+from graphc.ir.walk import blocks_outside_loops, copy_with, functions, walk
 from graphc.library.helpers import BlockProduct, Gemm, Helper
 from graphc.library.markers import PLACES
 from graphc.lowering.memory.layouts import stated
@@ -173,7 +173,10 @@ class _Estimate:
         block = value.owner if isinstance(value.owner, ir.Block) else value.owner.operation.block
         known = self._outside.get(block)
         if known is None:
-            known = self._outside[block] = self._outer not in ancestors(block.owner)
+            parent: ir.Operation = block.owner.operation
+            while parent != self._outer and parent.name not in ("func.func", "builtin.module"):
+                parent = parent.parent.operation
+            known = self._outside[block] = parent != self._outer
         return known
 
 
