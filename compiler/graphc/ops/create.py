@@ -358,6 +358,16 @@ def tri(
     return _band(N, N if M is None else M, k, le, dtype)
 
 
+def _triangle(
+    m: TensorLike, k: TensorLike, compare: Callable[[TensorLike, TensorLike], TensorVariable], what: str
+) -> TensorVariable:
+    m = as_tensor_variable(m)
+    if m.type.ndim < 2:
+        raise ValueError(f"{what} takes arrays of at least two dimensions, got {m} of type {m.type}")
+    rows, columns = sizes_of(m)[-2:]
+    return switch(_band(rows, columns, k, compare, "bool"), m, np.zeros((), m.type.dtype))
+
+
 def tril(m: TensorLike, k: TensorLike = 0) -> TensorVariable:
     """``m`` with zeros above diagonal ``k`` of its last two axes.
 
@@ -366,9 +376,7 @@ def tril(m: TensorLike, k: TensorLike = 0) -> TensorVariable:
         array([[1, 0],
                [3, 4]])
     """
-    m = as_tensor_variable(m)
-    rows, columns = sizes_of(m)[-2:]
-    return switch(_band(rows, columns, k, le, "bool"), m, np.zeros((), m.type.dtype))
+    return _triangle(m, k, le, "tril")
 
 
 def triu(m: TensorLike, k: TensorLike = 0) -> TensorVariable:
@@ -379,6 +387,4 @@ def triu(m: TensorLike, k: TensorLike = 0) -> TensorVariable:
         array([[1, 2],
                [0, 4]])
     """
-    m = as_tensor_variable(m)
-    rows, columns = sizes_of(m)[-2:]
-    return switch(_band(rows, columns, k, ge, "bool"), m, np.zeros((), m.type.dtype))
+    return _triangle(m, k, ge, "triu")

@@ -289,7 +289,7 @@ class Elementwise(Op):
         """Apply to operands, which are array-like; operations such as add take any number of them, of which
         one is the result itself.
         """
-        if kwargs and self.__signature__ is not None:
+        if self.__signature__ is not None and (kwargs or self.row.special is not None):
             named = {key: kwargs.pop(key) for key in [*kwargs] if key not in ("name", "return_list")}
             try:
                 bound = self.__signature__.bind(*inputs, **named)

@@ -209,8 +209,10 @@ def stack(tensors: Sequence[TensorLike], axis: AxisLike = 0) -> TensorVariable:
         raise ValueError("stack needs at least one operand")
     xs = [as_tensor_variable(x) for x in tensors]
     ndim = xs[0].type.ndim
-    if any(x.type.ndim != ndim for x in xs):
-        raise ValueError(f"stack takes operands of equal rank, got {', '.join(str(x.type) for x in xs)}")
+    sizes = zip(*(x.type.shape for x in xs), strict=False)
+    if any(x.type.ndim != ndim for x in xs) or any(len({*each} - {None}) > 1 for each in sizes):
+        given = ", ".join(f"{x} of type {x.type}" for x in xs)
+        raise ValueError(f"stack takes operands of one shape, got {given}")
     axis = normalize_axis(axis, ndim + 1, "stack")
     if ndim == 0:
         return MakeVector(promote(*(x.type.numpy_dtype for x in xs)).name)(*xs)

@@ -123,8 +123,8 @@ class SpecifyShape(Sized):
         for axis, (given, size) in enumerate(zip(x.type.shape, map(checked_size, sizes), strict=True)):
             if given is not None and size is not None and given != size:
                 raise ValueError(
-                    f"specify_shape expects size {size} in dimension {axis}, but {x}{describe(x.location)} "
-                    f"has the static shape {x.type.shape}"
+                    f"{x}{describe(x.location)} has the static shape {x.type.shape}, but its size in "
+                    f"dimension {axis} must be {size}"
                 )
             shape.append(given if size is None else size)
         return Apply(self, [x, *sizes], [TensorType(x.type.dtype, shape).make_variable()])

@@ -326,7 +326,14 @@ class _Combine:
                 f"the function of associative_scan must return the structure of elems, {self._structure}, "
                 f"got {structure}"
             )
-        return [moveaxis(as_tensor_variable(x), axis, 0) for x, axis in zip(leaves, self._axes, strict=True)]
+        results = [as_tensor_variable(leaf) for leaf in leaves]
+        for x, row in zip(results, a, strict=True):
+            if x.type.ndim != row.type.ndim:
+                raise TypeError(
+                    "the function of associative_scan must return tensors of as many dimensions as it is "
+                    f"given, {row.type.ndim}, got {x} of type {x.type}{describe(x.location)}"
+                )
+        return [moveaxis(x, axis, 0) for x, axis in zip(results, self._axes, strict=True)]
 
 
 def _tree_scan(combine: _Combine, xs: Leaves, n: int) -> Leaves:

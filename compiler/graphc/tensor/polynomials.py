@@ -22,7 +22,7 @@ from graphc.ops.math import pow as pow_
 from graphc.ops.matrices import float_dtype, real_dtype
 from graphc.ops.reduce import sum as sum_
 from graphc.ops.shape import size_of
-from graphc.ops.shaping import atleast_1d, expand_dims
+from graphc.ops.shaping import atleast_1d, expand_dims, specify_shape
 from graphc.ops.table.arithmetic import promote
 from graphc.tensor.accumulating import convolve
 from graphc.tensor.linalg.checks import largest_of
@@ -215,7 +215,7 @@ def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, w: Any = None) -> Tenso
     top = largest_of(x)
     left: Any = vander(x / top, int(deg) + 1)
     if w is not None:
-        weights = cast(as_tensor_variable(w), dtype)
+        weights = specify_shape(cast(as_tensor_variable(w), dtype), [size_of(x, 0)])
         left = left * expand_dims(weights, 1)
         y = y * (expand_dims(weights, 1) if y.type.ndim == 2 else weights)
     if rcond is None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from operator import index
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from graphc.hooks import publish
 from graphc.ops.checks import required
 from graphc.ops.counting import Gather, Partition, Sort
 from graphc.ops.create import alloc
-from graphc.ops.dimshuffle import normalize_axes
+from graphc.ops.dimshuffle import normalize_axes, normalize_axis
 from graphc.ops.elementwise import cast_to
 from graphc.ops.join import concatenate, stack
 from graphc.ops.math import abs as abs_
@@ -45,7 +46,7 @@ from graphc.ops.reduce import max as max_
 from graphc.ops.reduce import min as min_
 from graphc.ops.reduce import sum as sum_
 from graphc.ops.shape import known_size, size_of, sizes_of
-from graphc.ops.shaping import atleast_1d, dimshuffle, expand_dims, moveaxis, reshape
+from graphc.ops.shaping import atleast_1d, dimshuffle, expand_dims, moveaxis, reshape, specify_shape
 from graphc.tensor.products import dot
 from graphc.tensor.rearranging import diagonal
 from graphc.tensor.reductions import mean
@@ -467,9 +468,11 @@ def nanpercentile(
 def average(
     x: TensorLike, axis: AxisLike = None, weights: TensorLike | None = None, keepdims: bool = False
 ) -> TensorVariable:
-    """Mean, weighted by an array of x's shape or a vector along the axis.
+    """Mean, weighted by an array of x's shape or of its sizes along the axes, in their order.
 
     Raises:
+        ShapeError: weights of other sizes.
+        TypeError: weights of another number of dimensions.
         ZeroDivisionError: the weights add up to 0.
 
     Examples:
@@ -479,10 +482,17 @@ def average(
     x = as_tensor_variable(x)
     if weights is None:
         return mean_(x, axis=axis, keepdims=keepdims)
-    weights = as_tensor_variable(weights)
-    if weights.type.ndim == 1 and x.type.ndim != 1:
-        (along,) = normalize_axes(axis, x.type.ndim, "average")
-        weights = dimshuffle(weights, tuple(0 if a == along else "x" for a in range(x.type.ndim)))
+    weights, ndim = as_tensor_variable(weights), x.type.ndim
+    along = [*range(ndim)]
+    if weights.type.ndim != ndim and axis is not None:
+        along = [normalize_axis(a, ndim, "average") for a in (axis if isinstance(axis, Sequence) else [axis])]
+    if weights.type.ndim != len(along):
+        raise TypeError(
+            f"average: weights must have {ndim} dimensions as x, or one for each axis that is named, got "
+            f"{weights} of {weights.type} for {x} of {x.type} and axis {axis}"
+        )
+    weights = specify_shape(weights, [size_of(x, a) for a in along])
+    weights = dimshuffle(weights, [along.index(a) if a in along else "x" for a in range(ndim)])
     weights = weights if x.type.kind in "fc" else cast_to(weights, "float64")
     total = sum_(weights, axis=axis, keepdims=keepdims)
     message = "average: the weights must not add up to 0"

@@ -169,3 +169,40 @@ def test_histograms():
     x = pt.dvector("x")
     for got, want in zip(graphc.function([x], pt.histogram(x))(np.zeros(0)), np.histogram([]), strict=True):
         np.testing.assert_array_equal(got, want)
+
+
+AVERAGES = [
+    lambda p, x, v, m: p.average(x, axis=(2, 0), weights=m),
+    lambda p, x, v, m: p.average(x, axis=(-3, 2), weights=m.T),
+    lambda p, x, v, m: p.average(x, axis=1, weights=v, keepdims=True),
+    lambda p, x, v, m: p.average(x, axis=1, weights=x**2),
+    lambda p, x, v, m: p.average(v, axis=0, weights=v + 1),
+    lambda p, x, v, m: p.polyfit(v, v**2, 1, w=v + 1),
+]
+
+
+def test_weights_along_several_axes():
+    rng = np.random.default_rng(7)
+    values = rng.random((2, 3, 4)), rng.random(3), rng.random((4, 2))
+    compare(AVERAGES, [pt.dtensor3("x"), pt.dvector("v"), pt.dmatrix("m")], [values])
+
+
+@pytest.mark.parametrize(
+    "weighted",
+    [
+        lambda x, w: pt.average(x, weights=w),
+        lambda x, w: pt.average(x[:, None] * x, axis=1, weights=w),
+        lambda x, w: pt.average(x[:, None] * x, weights=w * w[:, None]),
+        lambda x, w: pt.polyfit(x, x, 1, w=w),
+        lambda x, w: pt.histogram(x, weights=w)[0],
+        lambda x, w: pt.bincount(pt.cast(x, "int64"), weights=w),
+    ],
+)
+@pytest.mark.parametrize("static", [True, False])
+def test_weights_do_not_broadcast(weighted, static):
+    """One weight for several elements is no weight for each, whether the sizes are known or not."""
+    for size in (1, 2):
+        with pytest.raises(ValueError):
+            x, w = (np.arange(3.0), np.ones(size)) if static else pt.vectors("x", "w")
+            x, w = (pt.constant(x), pt.constant(w)) if static else (x, w)
+            weighted(x, w).eval(None if static else {x: np.arange(3.0), w: np.ones(size)})
