@@ -98,7 +98,20 @@ class Regions:
         return {(self._symbols[key],): 1}
 
     def value(self, value: ir.Value | int) -> Poly:
-        """An index value."""
+        """An index value; sums of many sizes are as deep as there are operands."""
+        total: Poly = {}
+        left = [(value, 1)]
+        while left:
+            term, sign = left.pop()
+            op = None if isinstance(term, int) else term.owner
+            if isinstance(op, ir.Operation) and op.name in ("arith.addi", "arith.subi"):
+                a, b = op.operands
+                left += [(a, sign), (b, sign if op.name == "arith.addi" else -sign)]
+            else:
+                total = _add(total, self._term(term), sign)
+        return total
+
+    def _term(self, value: ir.Value | int) -> Poly:
         if isinstance(value, int):
             return {(): value} if value else {}
         known = build.constant_value(value)
@@ -107,9 +120,6 @@ class Regions:
         op = value.owner
         if isinstance(op, ir.Block):
             return self._symbol(value)
-        if op.name in ("arith.addi", "arith.subi"):
-            a, b = map(self.value, op.operands)
-            return _add(a, b, 1 if op.name == "arith.addi" else -1)
         if op.name == "arith.muli":
             return _multiply(*map(self.value, op.operands))
         if op.name in ("memref.dim", "tensor.dim"):
