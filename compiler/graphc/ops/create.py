@@ -361,9 +361,7 @@ def tri(
 def _triangle(
     m: TensorLike, k: TensorLike, compare: Callable[[TensorLike, TensorLike], TensorVariable], what: str
 ) -> TensorVariable:
-    m = as_tensor_variable(m)
-    if m.type.ndim < 2:
-        raise ValueError(f"{what} takes arrays of at least two dimensions, got {m} of type {m.type}")
+    m = operand(m, f"{what} takes arrays of at least two dimensions", least=2)
     rows, columns = sizes_of(m)[-2:]
     return switch(_band(rows, columns, k, compare, "bool"), m, np.zeros((), m.type.dtype))
 

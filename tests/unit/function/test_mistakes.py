@@ -106,8 +106,8 @@ BUILDING = {
     "sizes of parts": (lambda: pt.split(pt.ones(3), [1, 1], 2), "static shape (3,)", "must be 2"),
     "operand of a power": (lambda: pt.power(x), "pow takes the operands x, y", "'y'"),
     "one operand more": (lambda: pt.power(x, 1, 2), "pow takes the operands x, y"),
-    "triangle of a vector": (lambda: pt.tril(x), "tril takes", "at least two dimensions", "x of type"),
-    "other triangle": (lambda: pt.triu(r), "triu takes", "at least two dimensions", "r of type"),
+    "triangle of a vector": (lambda: pt.tril(x), "tril takes", "at least two dimensions", "got x"),
+    "other triangle": (lambda: pt.triu(r), "triu takes", "at least two dimensions", "got r"),
     "weights": (lambda: pt.average(x, weights=m), "must have 1 dimensions", "m of", "axis None"),
     "rows that are combined": (
         lambda: graphc.associative_scan(lambda a, b: m, x),
