@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Mapping, Sequence
+from math import prod
 from typing import Any
 
 from graphc.ir.kinds import REDUCTIONS, is_elementwise, static_shape
@@ -110,10 +111,7 @@ def root(value: ir.Value) -> ir.Value:
 
 
 def _elements(value: ir.Value) -> int:
-    count = 1
-    for size in static_shape(value):
-        count *= UNKNOWN_SIZE if size is None else size
-    return count
+    return prod(UNKNOWN_SIZE if size is None else size for size in static_shape(value))
 
 
 def heirs(value: ir.Value) -> list[ir.Value]:

@@ -107,9 +107,7 @@ def _strided(shape: list[int], element: ir.Type) -> ir.Type:
     for size in reversed(shape):
         strides.insert(0, step)
         step = build.DYNAMIC if step < 0 or size < 0 else step * size
-    text = ", ".join("?" if s < 0 else str(s) for s in strides)
-    layout = ir.Attribute.parse(f"strided<[{text}], offset: ?>")
-    return ir.MemRefType.get(shape, element, layout)
+    return ir.MemRefType.get(shape, element, strided(strides, build.DYNAMIC))
 
 
 class Stack:

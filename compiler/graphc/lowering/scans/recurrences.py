@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -130,12 +131,7 @@ class _Recurrence:
     @property
     def elements(self) -> int | None:
         """Number of elements of a row, None if it is not static."""
-        count = 1
-        for size in self._row:
-            if size is None:
-                return None
-            count *= size
-        return count
+        return None if None in self._row else prod(size or 0 for size in self._row)
 
     # -- positions -------------------------------------------------------------------------------------------
 

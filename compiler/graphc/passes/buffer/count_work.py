@@ -14,7 +14,7 @@ from graphc.ir import plain
 from graphc.ir.diagnostics import node_of
 from graphc.ir.helpers import callee_of, declared
 from graphc.ir.lifetimes import VIEWS
-from graphc.ir.walk import blocks_of, functions, walk
+from graphc.ir.walk import blocks_of, functions, symbol_of, walk
 from graphc.ir.work import Block, Kernel, Place, Work
 from graphc.library.helpers import BlockProduct, Draws, Gemm, Helper, KernelCall, ScalarCall
 from graphc.lowering.math import expansions
@@ -380,17 +380,13 @@ class CountWork(Pass):
     stage = "buffer"
 
     def run(self, module: ir.Module) -> None:
-        main = next((f for f in functions(module) if _name(f) == "main"), None)
+        main = next((f for f in functions(module) if symbol_of(f) == "main"), None)
         if main is None:
             return
         work = _Work(declared(module))
         work.visit(operations_of(main.regions[0].blocks[0]))
         module.operation.attributes[WORK] = plain.write(work.record())
         self.count("kernels", len(work.kernels))
-
-
-def _name(function: ir.Operation) -> str:
-    return str(ir.StringAttr(function.attributes["sym_name"]).value)
 
 
 def attached(module: ir.Module) -> list[Work]:

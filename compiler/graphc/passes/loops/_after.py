@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from graphc.ir.rewrite import erase_unused, erase_unused_between
+from graphc.ir.rewrite import erase_unused, erase_unused_between, is_tensor
 from graphc.ir.scan_view import ScanView, collect, name_of
-from graphc.ir.traits import Batch, CannotBatch
+from graphc.ir.traits import CannotBatch
 from graphc.ir.views import MOVES_AXES
 from graphc.passes.loops._batch import Batcher, copy_size, is_total
 from graphc.passes.loops._consumers import LastRowUses
@@ -79,7 +79,7 @@ class After:
         op = value.owner
         if isinstance(op, ir.Block) or not depth or not is_total(op.operation):
             return False
-        return all(self.is_fixed(x, depth - 1) for x in op.operands if _is_tensor(x))
+        return all(self.is_fixed(x, depth - 1) for x in op.operands if is_tensor(x))
 
     def is_kept(self, value: ir.Value) -> bool:
         """True if the rows of a value are in memory anyway."""
@@ -120,7 +120,7 @@ class After:
             return itself
         found: set[Any] = set()
         for x in op.operands:
-            if _is_tensor(x):
+            if is_tensor(x):
                 if x not in self._planned:
                     self._planned[x] = self._find_new_rows(x, depth - 1, True)
                 found |= self._planned[x]
@@ -159,7 +159,7 @@ class After:
             op = x.owner.operation
             if op not in self.needed:
                 found.append(op)
-            pending += [operand for operand in op.operands if _is_tensor(operand)]
+            pending += [operand for operand in op.operands if is_tensor(operand)]
         return found
 
     def can_keep(self, values: Iterable[ir.Value]) -> bool:
@@ -222,11 +222,3 @@ class After:
             CannotBatch: it cannot be computed here.
         """
         return self.batcher.repeated(self.batcher.get(value))
-
-    def batch(self, value: ir.Value) -> Batch:
-        """A value outside."""
-        return self.batcher.get(value)
-
-
-def _is_tensor(value: ir.Value) -> bool:
-    return isinstance(value.type, ir.RankedTensorType)

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from graphc.ir.rewrite import is_removable
 from graphc.ir.scan_view import ScanView, is_state, retention
 from graphc.ir.traits import EXPENSIVE
@@ -27,10 +29,7 @@ _MATH = frozenset(
 
 def row_elements(type_: ir.Type) -> int:
     """Number of elements of a row; unknown sizes count as `UNKNOWN`."""
-    count = 1
-    for size in type_.shape:
-        count *= size if size >= 0 else UNKNOWN
-    return count
+    return prod(size if size >= 0 else UNKNOWN for size in type_.shape)
 
 
 def is_expensive(op: ir.Operation) -> bool:

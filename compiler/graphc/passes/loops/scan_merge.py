@@ -44,11 +44,6 @@ class Row:
     name: str
     tap: int
 
-    @property
-    def value_is_there(self) -> bool:
-        """True if the iteration computes it."""
-        return self.tap == 0
-
     def value(self, view: ScanView) -> Any:
         """The value with tap 0."""
         declaration = view.declarations()[self.name]
@@ -156,7 +151,7 @@ class Fusion:
         self._late: set[ir.Value] = set()
         self._length = length
         self._rows: dict[ir.Operation, Row] = {}
-        self._proved: list[Any] = []
+        self.proved: list[Any] = []
 
     def is_possible(self) -> bool:
         """True if iterations correspond, and the second loop needs only rows of the first that are there."""
@@ -210,13 +205,8 @@ class Fusion:
                 continue
             if not raises(op) or not self._holds(op.operands[0]):
                 return False
-            self._proved.append(op)
+            self.proved.append(op)
         return True
-
-    @property
-    def checks_removed(self) -> int:
-        """Number of checks that are known to hold, and are left out."""
-        return len(self._proved)
 
     def _holds(self, condition: Any) -> bool:
         if self._first.stop is not None:
@@ -227,8 +217,8 @@ class Fusion:
     def apply(self) -> int:
         """Fuses the scans; returns how many reads of stored rows it saved."""
         first, second = self._first, self._second
-        after = [op for op in self._dependents if op not in self._proved]
-        for op in self._proved:
+        after = [op for op in self._dependents if op not in self.proved]
+        for op in self.proved:
             op.erase()
         first.op.move_before(second.op)
         last = second.op
@@ -252,7 +242,7 @@ class Fusion:
         """Uses a row of the first body itself."""
         type_ = read.results[0].type
         with ir.InsertionPoint(read), read.location:
-            value = cast(row.value(self._first) if row.value_is_there else self._previous(row), type_)
+            value = cast(row.value(self._first) if row.tap == 0 else self._previous(row), type_)
         read.results[0].replace_all_uses_with(value)
         read.erase()
 
@@ -344,7 +334,7 @@ class ScanMerge(Pass):
                     first.op.attributes[MERGED] = ir.UnitAttr.get()
                     self.count("consumers merged" if rows else "siblings merged")
                     self.count("rows passed on", rows)
-                    self.count("checks removed", fusion.checks_removed)
+                    self.count("checks removed", len(fusion.proved))
                     return True
         return False
 

@@ -24,7 +24,7 @@ from graphc.ir.scan_view import (
     taps_of,
     writes_of,
 )
-from graphc.ir.views import create_here, take_rows
+from graphc.ir.views import take_rows
 from graphc.passes import Pass
 from graphc_dialects._base import const_index, dim_of
 from graphc_dialects._mlir import ir
@@ -190,15 +190,11 @@ def _slice(trace: ir.Value, part: Part, reverse: bool) -> ir.Value:
     rows = dim_of(trace, 0)
     if part.last is not None:
         size, static = const_index(part.last), part.last
-        first = const_index(0) if reverse else _minus(rows, size)
+        first = const_index(0) if reverse else rows - size
     else:
-        size, static = _minus(rows, const_index(part.front + part.back)), -1
+        size, static = rows - (part.front + part.back), -1
         first = const_index(part.back if reverse else part.front)
     return take_rows(trace, static, (first, size, const_index(1)))
-
-
-def _minus(a: ir.Value, b: ir.Value) -> ir.Value:
-    return create_here("arith.subi", [a, b], ir.IndexType.get())
 
 
 def replace_traces(view: ScanView, name: str, source: str, part: Part) -> int:

@@ -210,7 +210,7 @@ class Summation:
 
     def _matmul(self, op: ir.Operation, sizes: list[ir.Value]) -> Any:
         """Time and the summed axis become one axis: the sum of products is one product."""
-        left, right = (self._after.batch(x) for x in op.operands)
+        left, right = (self._b.get(x) for x in op.operands)
         flags = flags_of(op)
         rank = len(op.results[0].type.shape)
         if not (left.stacked and right.stacked):

@@ -13,7 +13,7 @@ from graphc.ir.views import GATHERS
 from graphc.passes import Pass
 from graphc.passes.loops._batch import Batcher, is_total
 from graphc.passes.loops._cost import is_expensive, loop_elements, row_elements, users_of
-from graphc.passes.loops.scan_to_map import SequenceRows, is_sequence_row, read_row, rule_of
+from graphc.passes.loops.scan_to_map import is_sequence_row, read_row, rule_of, sequence_rows
 from graphc_dialects._base import const_index, constant_value
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
@@ -159,7 +159,7 @@ def _build(view: ScanView, plan: _Plan, frontier: list[ir.Value]) -> int:
     """Builds the stacks before the loop and lets the body read rows of them; returns how many it reads."""
     stacks = {}
     with ir.InsertionPoint(view.op), view.op.location:
-        batcher = Batcher(view, view.steps, SequenceRows(), rule_of)
+        batcher = Batcher(view, view.steps, sequence_rows, rule_of)
         for value in plan.closure(frontier):
             if not isinstance(value.type, ir.RankedTensorType):
                 continue

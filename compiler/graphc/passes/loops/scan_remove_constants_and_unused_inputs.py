@@ -39,7 +39,7 @@ from graphc.ir.scan_view import (
     writes_of,
 )
 from graphc.ir.views import COUNTS, TAKES_ROW, create_here, repeated, row_at, take_rows
-from graphc.ir.walk import definition, functions, walk
+from graphc.ir.walk import definition, functions, seen_through, walk
 from graphc.passes import Pass
 from graphc_dialects._base import const_index
 from graphc_dialects._mlir import ir
@@ -62,22 +62,14 @@ def replace_uniform_reads(operations: list[ir.Operation]) -> int:
             with ir.InsertionPoint(source), op.location:
                 row = row_of(stack, op.results[0].type)
         else:
+            source = definition(seen_through(stack, ("tensor.cast",))) or source
             with ir.InsertionPoint(op), op.location:
-                row = _row_of_formula(_below_casts(source), position, op.results[0].type)
+                row = _row_of_formula(source, position, op.results[0].type)
         if row is not None:
             op.results[0].replace_all_uses_with(row)
             op.erase()
             found += 1
     return found
-
-
-def _below_casts(op: ir.Operation) -> ir.Operation:
-    while op.name == "tensor.cast":
-        inner = definition(op.operands[0])
-        if inner is None:
-            break
-        op = inner
-    return op
 
 
 def _row_of_formula(source: ir.Operation, position: ir.Value, row_type: ir.Type) -> Any:
@@ -149,30 +141,21 @@ class UniformScan:
     def replace(self) -> dict[str, int]:
         """Replaces reads and traces; returns numbers of states, traces and reads by kind."""
         counts: dict[str, int] = {}
-
-        def count(kind: str) -> None:
-            counts[kind] = counts.get(kind, 0) + 1
-
         for name, row in self._rows.items():
-            self._replace_reads(name)
+            for read in self._view.reads(name):
+                self._replace_read(read, 0)
             for trace in self._view.traces(name):
-                if self._replace_trace(trace, row, self._declared[name].operands[0]):
-                    count("constant states")
+                _add(counts, "constant states", self._replace_trace(trace, row))
         for read in self._view.reads():
             if self._is_kept(read):
                 self._replace_read(read, -1)
-                count("constant states")
+                _add(counts, "constant states", 1)
         for name, declaration in self._declared.items():
             row = self._repeated(name, declaration)
             if name not in self._rows and row is not None:
                 for trace in self._view.traces(name):
-                    if self._replace_trace(trace, row, None):
-                        count("constant outputs")
+                    _add(counts, "constant outputs", self._replace_trace(trace, row))
         return counts
-
-    def _replace_reads(self, name: str) -> None:
-        for read in self._view.reads(name):
-            self._replace_read(read, 0)
 
     def _replace_read(self, read: ir.Operation, position: int) -> None:
         """Uses a row of the initial ones, counted from the oldest or (if negative) from the newest."""
@@ -203,7 +186,7 @@ class UniformScan:
             return None
         return self._known[new_rows_of(declaration)[0]]
 
-    def _replace_trace(self, trace: ir.Operation, row: Known, stack: ir.Value | None) -> bool:
+    def _replace_trace(self, trace: ir.Operation, row: Known) -> bool:
         """Makes a trace a broadcast of its row; says whether its sizes are known outside."""
         assert row is not None
         type_ = trace.results[0].type
@@ -283,9 +266,8 @@ class Liveness:
         for op in reversed(self._operations):
             if op in self._live:
                 continue
-            kind = _kind(op)
-            if kind is not None:
-                counts[kind] = counts.get(kind, 0) + 1
+            if (kind := _kind(op)) is not None:
+                _add(counts, kind, 1)
             op.erase()
         return counts
 

@@ -7,6 +7,8 @@ All states of a scan become recurrence operations, or none of them does.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from graphc.ir.kinds import static_shape
@@ -178,9 +180,9 @@ class Recognition:
         self.counts[label] = self.counts.get(label, 0) + 1
         after = const_index(int(keep and not view.reverse))
         before = const_index(int(view.reverse))
-        known[carry.operands[1]] = _Rows(b, result, after, carry.operands[1].type)
+        known[carry.operands[1]] = _rows(b, result, after, carry.operands[1].type)
         for read in view.reads(name) if keep else ():
-            known[read.results[0]] = _Rows(b, result, before, read.results[0].type)
+            known[read.results[0]] = _rows(b, result, before, read.results[0].type)
 
     def _operand(self, batch: Batch, initial: ir.Value) -> ir.Value:
         """A stack, or a row for all steps; its static sizes must not contradict the initial row."""
@@ -210,7 +212,7 @@ class Recognition:
         if keep == "all" or (keep == "steps" and not kept):
             return result
         if keep == "steps":
-            return _Rows(self._batcher, result, const_index(int(not self._view.reverse)))()
+            return _rows(self._batcher, result, const_index(int(not self._view.reverse)))()
         count = const_index(rows or 0)
         if self._view.reverse:
             return _slice(result, const_index(0), count, rows or 0)
@@ -218,25 +220,16 @@ class Recognition:
         return _slice(result, have - count, count, rows or 0)
 
 
-class _Rows:
+def _rows(b: Batcher, result: ir.Value, offset: ir.Value, row: Any = None) -> Callable[[], ir.Value]:
     """The rows of a recurrence from one on, as many as there are steps; built when first asked for."""
 
-    def __init__(self, b: Batcher, result: ir.Value, offset: ir.Value, row: Any = None) -> None:
-        self._b = b
-        self._result = result
-        self._offset = offset
-        self._row = row
-        self._built: ir.Value | None = None
+    @cache
+    def built() -> ir.Value:
+        whole = not result.owner.attributes["keep_initial"].value
+        rows = result if whole else _slice(result, offset, b.rows, b.static_rows)
+        return rows if row is None else b.cast(rows, b.stack_type(row))
 
-    def __call__(self) -> ir.Value:
-        if self._built is None:
-            whole = not self._result.owner.attributes["keep_initial"].value
-            lead = self._b.static_rows
-            rows = self._result if whole else _slice(self._result, self._offset, self._b.rows, lead)
-            if self._row is not None:
-                rows = self._b.cast(rows, self._b.stack_type(self._row))
-            self._built = rows
-        return self._built
+    return built
 
 
 def _slice(x: ir.Value, offset: ir.Value, count: ir.Value, lead: int) -> ir.Value:
@@ -256,12 +249,7 @@ def _is_defined(step: Step, carry: ir.Operation) -> bool:
 
 def _elements(row: ir.Type) -> int | None:
     """The number of elements of a row, None if it is not static."""
-    count = 1
-    for size in row.shape:
-        if size < 0:
-            return None
-        count *= size
-    return count
+    return None if min(row.shape, default=0) < 0 else prod(row.shape)
 
 
 @record()

@@ -73,14 +73,12 @@ def rows_of(b: Batcher, x: ir.Value, offset: ir.Value, step: int = 1, from_start
     return take_rows(x, b.static_rows, (offset, b.rows, const_index(step)), b.create)
 
 
-class SequenceRows:
+def sequence_rows(b: Batcher, value: ir.Value) -> ir.Value | None:
     """Rows of sequences only: what there is before the loop."""
-
-    def __call__(self, b: Batcher, value: ir.Value) -> ir.Value | None:
-        if not is_sequence_row(b.view, value):
-            return None
-        with value.owner.location:
-            return sequence_stack(b, value, const_index(0))
+    if not is_sequence_row(b.view, value):
+        return None
+    with value.owner.location:
+        return sequence_stack(b, value, const_index(0))
 
 
 class KeptRows:
@@ -457,7 +455,8 @@ class ScanToMap(Pass):
         """Moves one output out of a scan, if it can be."""
         collect = view.collects()[name]
         value = collect.operands[0]
-        if value in state_dependences(view) or not self._has_room(view, value):
+        has_room = stored_elements(view, value) <= self.max_row_growth * loop_elements(view)
+        if not has_room or value in state_dependences(view):
             return False
         rows = retention(collect)[1]
         if is_padded(collect) or not view.traces(name) or (rows is None and LastRowUses(view, name).only):
@@ -480,9 +479,6 @@ class ScanToMap(Pass):
         erase_unused(view.work())
         trial.tidy()
         return True
-
-    def _has_room(self, view: ScanView, value: ir.Value) -> bool:
-        return stored_elements(view, value) <= self.max_row_growth * loop_elements(view)
 
 
 def _read_row(view: ScanView, value: ir.Value, stack: ir.Value) -> None:
