@@ -216,9 +216,11 @@ class ScalarBuilder:
         return self.sub(self.const(0, x.dtype), x)
 
     def abs(self, x: Scalar) -> Scalar:
-        """Magnitude; complex input gives a real result."""
+        """Magnitude; complex input gives a real result. That of -x is that of x, which others may have."""
         if x.dtype.kind == "f":
-            return self.op("math.absf", x.dtype, x)
+            op = x.value.owner
+            negated = not isinstance(op, self.ir.Block) and op.name == "arith.negf"
+            return self.op("math.absf", x.dtype, Scalar(op.operands[0], x.dtype) if negated else x)
         if x.dtype.kind == "c":
             return complex_functions.apply(self, "abs", x)
         return self.op("math.absi", x.dtype, x) if x.dtype.kind == "i" else x

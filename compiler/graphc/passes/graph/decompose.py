@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from graphc.ir.kinds import reduce, reduced_axes
+from graphc.ir.patterns import unary
 from graphc.ir.rewrite import Rewriter, RuleTable, apply_rules, tensor_type
 from graphc.ir.views import axis_of, dimshuffle, restored_order
 from graphc.passes import Pass
@@ -22,7 +23,11 @@ class Decompose(Pass):
     of nothing but -inf, gives NaN. With the attribute `guarded`, m is 0 where the maximum is not finite.
     float16 is computed in float32, because a sum of more than 2048 terms near 1 does not fit its precision.
 
-    It runs late, after the rewrites that recognise `log(softmax(x))`.
+    Of `sigmoid` and `softplus` of `x - y` and of `y - x`, the later is that of `-(x - y)`: what they share,
+    the exponential of `-|x - y|` and its logarithm, is computed once.
+
+    It runs late, after the rewrites that recognise `log(softmax(x))`, and those that turn negations of
+    differences.
 
     Source: PyTensor's `Softmax` and `LogSoftmax` ops (`tensor/special.py`).
     """
@@ -92,7 +97,27 @@ def _positions_of_extremes(rewriter: Rewriter, op: ir.Operation) -> ir.Value | N
     return rewriter.create("graphc.arg_extreme", [x], op.results[0].type, smallest=smallest)
 
 
+class _Differences(dict[tuple[ir.Block, ir.Value, ir.Value], ir.Value]):
+    """The differences of which there are functions, by their blocks and operands."""
+
+
+def _function_of_opposite(rewriter: Rewriter, op: ir.Operation) -> ir.Value | None:
+    difference = rewriter.defining(op.operands[0], "graphc.sub")
+    if difference is None:
+        return None
+    known = rewriter.notes.setdefault(_Differences, _Differences())
+    assert isinstance(known, _Differences)
+    x, y = difference.operands
+    opposite = known.get((op.block, y, x))
+    if opposite is None or opposite.type != difference.results[0].type:
+        known.setdefault((op.block, x, y), difference.results[0])
+        return None
+    return unary(rewriter, op.name.removeprefix("graphc."), unary(rewriter, "neg", opposite))
+
+
 _RULES: RuleTable = {
+    "graphc.sigmoid": [_function_of_opposite],
+    "graphc.softplus": [_function_of_opposite],
     "graphc.softmax": [_softmax],
     "graphc.log_softmax": [_log_softmax],
     "graphc.argmax": [_positions_of_extremes],

@@ -40,3 +40,28 @@ func.func @positions(%x: tensor<?x?xf64>, %y: tensor<?x4xf64>) -> (tensor<?xi64>
   %2 = "graphc.argmax"(%y) {axis = 1 : i64} : (tensor<?x4xf64>) -> tensor<?xi64>
   return %0, %1, %2 : tensor<?xi64>, tensor<?xi64>, tensor<?xi64>
 }
+
+// -----
+
+// Functions of both signs of a difference share its exponential; of one alone nothing is negated.
+// CHECK-LABEL: @opposites
+// CHECK: %[[D:.*]] = "graphc.sub"(%arg0, %arg1)
+// CHECK: "graphc.softplus"(%[[D]])
+// CHECK: %[[N:.*]] = "graphc.neg"(%[[D]])
+// CHECK: "graphc.sigmoid"(%[[N]])
+// CHECK: %[[E:.*]] = "graphc.sub"(%arg1, %arg2)
+// CHECK: "graphc.sigmoid"(%[[E]])
+// CHECK-NOT: graphc.neg
+// CHECK: "graphc.exp"
+func.func @opposites(%x: tensor<?x1xf64>, %y: tensor<1x?xf64>, %z: tensor<1x?xf64>)
+    -> (tensor<?x?xf64>, tensor<?x?xf64>, tensor<1x?xf64>, tensor<1x?xf64>) {
+  %0 = "graphc.sub"(%x, %y) : (tensor<?x1xf64>, tensor<1x?xf64>) -> tensor<?x?xf64>
+  %1 = "graphc.softplus"(%0) : (tensor<?x?xf64>) -> tensor<?x?xf64>
+  %2 = "graphc.sub"(%y, %x) : (tensor<1x?xf64>, tensor<?x1xf64>) -> tensor<?x?xf64>
+  %3 = "graphc.sigmoid"(%2) : (tensor<?x?xf64>) -> tensor<?x?xf64>
+  %4 = "graphc.sub"(%y, %z) : (tensor<1x?xf64>, tensor<1x?xf64>) -> tensor<1x?xf64>
+  %5 = "graphc.sigmoid"(%4) : (tensor<1x?xf64>) -> tensor<1x?xf64>
+  %6 = "graphc.sub"(%z, %y) : (tensor<1x?xf64>, tensor<1x?xf64>) -> tensor<1x?xf64>
+  %7 = "graphc.exp"(%6) : (tensor<1x?xf64>) -> tensor<1x?xf64>
+  return %1, %3, %5, %7 : tensor<?x?xf64>, tensor<?x?xf64>, tensor<1x?xf64>, tensor<1x?xf64>
+}
