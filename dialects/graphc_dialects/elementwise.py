@@ -29,7 +29,7 @@ def _add(arity: int, rule: str, names: str) -> None:
 _add(1, "free", "cast abs angle real imag frexp_exponent bfloat16_value bfloat16_bits")
 _add(1, "bool", "isnan isinf isfinite signbit logical_not")
 _add(1, "same", "neg sign ceil floor trunc round round_half_away reciprocal sqr sqrt conj invert identity")
-_add(1, "same", "frexp_mantissa spacing lambertw0 lambertw1")
+_add(1, "same", "frexp_mantissa rough_log spacing lambertw0 lambertw1")
 _add(1, "same", "exp exp2 expm1 log log2 log10 log1p sigmoid softplus log1mexp cbrt")
 _add(1, "same", "sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh deg2rad rad2deg")
 _add(1, "same", "erf erfc erfcx erfi erfinv erfcinv dawsn ndtr ndtri ndtri_exp log_ndtr")

@@ -20,6 +20,7 @@ from mpmath import mp, mpf
 import graphc
 import graphc.tensor as pt
 from graphc.backends.cpu.pipeline import pipeline
+from graphc.ops.elementwise import OPS
 
 SCALES = (1, 10, 100, 800, 1000)
 UNITS = [
@@ -690,3 +691,40 @@ def test_logarithms_of_matrix_products_keep_what_is_finite(mode):
     u, w = np.array([[0.3, -0.7, 1.0], [0.1, 0.2, -0.4]]), np.array([[0.5, 0.1], [-0.2, 0.4], [0.0, 1.0]])
     for far, near in zip(g(u + 900, w - 850), g(u, w), strict=True):
         np.testing.assert_allclose(far, near, 1e-9)
+
+
+@pytest.mark.parametrize("mode", ["fast_run", "fast_compile"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_weighted_sums_of_exponentials(dtype, mode):
+    """Sums are taken over a rough size of the largest term: weights of 0, subnormal and infinite ones."""
+    x, w = pt.matrix("x", dtype=dtype), pt.matrix("w", dtype=dtype)
+    two = w[:, 0] * pt.exp(x[:, 0]) + w[:, 1] * pt.exp(x[:, 1])
+    values = [pt.log(two), pt.log(pt.sum(w * pt.exp(x), axis=1))]
+    f = graphc.function([x, w], [*values, *(graphc.grad(v.sum(), x) for v in values)], mode=mode)
+    tiny, huge = np.finfo(dtype).smallest_subnormal, np.finfo(dtype).max
+    exponents = np.array([[-50, 2000], [2000, 1999], [-2000, -2001], [900, 3], [5, 5], [1, 2]], dtype)
+    weights = np.array([[2, 0], [0.3, 5], [7, 1e-9], [tiny, 1], [huge, huge], [np.inf, 1]], dtype)
+    sizes = np.log(weights.astype(np.longdouble), where=weights > 0, out=np.full(weights.shape, -np.inf, "g"))
+    wanted = np.logaddexp(*(exponents + sizes).T)
+    shares = np.exp(exponents + sizes - np.where(np.isinf(wanted), 0, wanted)[:, None])
+    for number, got in enumerate(f(exponents, weights)):
+        right = wanted if number < 2 else shares
+        known = np.isfinite(wanted)
+        np.testing.assert_allclose(
+            got[known], right[known].astype(dtype), 3e-6 if dtype == "float32" else 1e-12
+        )
+        assert number > 1 or got[-1] == np.inf
+
+
+def test_rough_logarithm():
+    """Within 0.7 of the logarithm of the magnitude in all modes; that of 0 is infinite."""
+    for dtype in ("float64", "float32", "float16"):
+        x = pt.vector("x", dtype=dtype)
+        info = np.finfo(dtype)
+        values = np.geomspace(info.tiny, info.max / 2, 301).astype(dtype)
+        values[::2] *= -1
+        values[-1] = 0
+        for mode in ("fast_run", "fast_compile", "interpret", "reference"):
+            got = graphc.function([x], OPS["rough_log"](x), mode=mode)(values)
+            assert got[-1] == -np.inf and got.dtype == dtype
+            assert np.max(np.abs(got[:-1] - np.log(np.abs(values[:-1])))) < 0.71

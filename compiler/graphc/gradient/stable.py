@@ -18,9 +18,8 @@ from graphc.gradient.control import ZeroGrad
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.tensor.convert import constant
 from graphc.graph.type import Type
-from graphc.ops import math as elements
 from graphc.ops.dimshuffle import DimShuffle
-from graphc.ops.elementwise import Elementwise, pulled
+from graphc.ops.elementwise import OPS, Elementwise, pulled
 from graphc.ops.math import exp, log, log_ndtr, neg
 from graphc.ops.matrices import Matmul
 from graphc.ops.reduce import LogSoftmax, Reduce, Softmax
@@ -157,7 +156,7 @@ class _Graph:
         return [-1 if size is None else size for size in v.type.shape]
 
     def apply(self, name: str, *operands: Variable) -> Variable:
-        return self._new(getattr(elements, name)(*operands))
+        return self._new(OPS[name](*operands))
 
     def scalar(self, number: float, like: Variable) -> Variable:
         return constant(np.full([1] * like.type.ndim, number, like.type.dtype))

@@ -451,10 +451,11 @@ class Logarithms(Expressions[V]):
         squared = None if factor is None else self._made("mul", factor, factor)
         return squared, form._replace(log=self.times(form.log, 2), between=(*form.between, v))
 
-    def _size(self, factor: V | None, form: Form[V]) -> V:
+    def _size(self, factor: V | None, form: Form[V], log: str = "log") -> V:
+        """The logarithm of a term; a rough one will do for what terms are divided by and then multiplied."""
         if factor is None:
             return form.log
-        return self._made("add", form.log, self._made("log", self._made("abs", factor)))
+        return self._made("add", form.log, self._made(log, self._made("abs", factor)))
 
     def _shifted(self, factor: V | None, form: Form[V], top: V) -> V:
         """``factor * exp(form.log - top)``; a factor of 0 does not meet an infinite exponential."""
@@ -486,7 +487,7 @@ class Logarithms(Expressions[V]):
             found.append(part)
         if all(form.shifted for _, form in found if form.gained):
             return None
-        top = reduce(lambda x, y: self._made("maximum", x, y), [self._size(*part) for part in found])
+        top = reduce(partial(self._made, "maximum"), [self._size(*part, "rough_log") for part in found])
         shift = self._finite(top)
         signed = [(self._shifted(*part, shift), sign) for part, (_, sign) in zip(found, terms, strict=True)]
         total = self._signed_sum(signed)
@@ -518,7 +519,7 @@ class Logarithms(Expressions[V]):
             self._forms[total] = None
             log = self._spread(self.algebra.spread(v, v), narrow)
             return total, form._replace(log=self.algebra.reduced(v, "max", log))
-        top = self.algebra.reduced(v, "max", self._size(factor, form))
+        top = self.algebra.reduced(v, "max", self._size(factor, form, "rough_log"))
         shift = self.algebra.spread(v, self._finite(top))
         total = self.algebra.again(v, [self._shifted(factor, form, shift)])
         self._forms[total] = None

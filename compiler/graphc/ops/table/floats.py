@@ -11,12 +11,15 @@ Source: Google's bfloat16; rounding to the nearest even number as in ``ml_dtypes
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from graphc.ops.elementwise import OperandType, register, ufunc_rule
+from graphc.ops.external import real_floats
 from graphc.ops.math import frexp, ldexp
+from graphc.ops.table import forms
 
 if TYPE_CHECKING:
     from graphc.lowering.scalar_builder import Scalar, ScalarBuilder
@@ -65,6 +68,24 @@ def _frexp(b: ScalarBuilder, x: Scalar) -> tuple[Scalar, Scalar]:
     whole = b.logical_or(b.eq(x, b.const(0, _DOUBLE)), b.logical_or(b.isnan(x), b.isinf(x)))
     mantissa = b.select(whole, x, b.op("arith.bitcast", _DOUBLE, half))
     return mantissa, b.select(whole, b.const(0, _I64), exponent)
+
+
+def _rough_log(b: ScalarBuilder, x: Scalar) -> Scalar:
+    size = b.abs(b.cast(x, _DOUBLE))
+    biased = b.op("arith.shrui", _I64, b.op("arith.bitcast", _I64, size), b.const(_FRACTION, _I64))
+    # The fraction of 2**52 plus the integer: not all processors convert vectors of integers.
+    encoded = b.or_(biased, b.const((_BIAS + _FRACTION) << _FRACTION, _I64))
+    exponent = b.sub(b.op("arith.bitcast", _DOUBLE, encoded), b.const(2.0**_FRACTION + _BIAS, _DOUBLE))
+    least, most = b.const(np.finfo(x.dtype).minexp, _DOUBLE), b.const(np.inf, _DOUBLE)
+    found = forms.scaled(b, b.select(b.lt(exponent, least), least, exponent), math.log(2))
+    found = b.select(b.lt(size, most), found, most)
+    return b.cast(b.select(b.eq(size, b.const(0, _DOUBLE)), b.neg(most), found), x.dtype)
+
+
+def _rough_log_reference(x: np.ndarray) -> np.ndarray:
+    exponents = (np.abs(x, dtype=_DOUBLE).view(_I64) >> _FRACTION) - _BIAS
+    sizes = np.maximum(exponents, np.finfo(x.dtype).minexp) * math.log(2)
+    return np.where(np.isfinite(x), np.where(x == 0, -np.inf, sizes), np.inf).astype(x.dtype)
 
 
 def _nextafter(b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
@@ -128,6 +149,14 @@ register(
     "The exponent that belongs to frexp_mantissa.",
     lambda b, x: b.cast(_frexp(b, x)[1], np.dtype("int32")),
     dtypes=_exponent_rule,
+    grad=(None,),
+)
+register(
+    "rough_log",
+    _rough_log_reference,
+    "A number within 0.7 of the logarithm of the magnitude of x, or of the smallest normal number for smaller ones.",
+    _rough_log,
+    dtypes=real_floats,
     grad=(None,),
 )
 register(
