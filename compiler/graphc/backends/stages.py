@@ -115,6 +115,10 @@ def _conversion(request: Request) -> str:
     return " ".join(f"{flag}=true" for flag, on in flags.items() if on)
 
 
+def _for_device(request: Request) -> str:
+    return "device=true" if request.device else ""
+
+
 # In every mode: these change values, the other ones only how they are computed.
 STABLE = Stage(
     "stable forms",
@@ -134,7 +138,7 @@ SIMPLER = Stage(
         Step(
             "graphc-linear-systems",
             "no inverses, and one factorization of a matrix; before loops, so that it can leave them",
-            options=lambda request: "device=true" if request.device else "",
+            options=_for_device,
         ),
     ),
 )
@@ -192,7 +196,7 @@ PRODUCTS = Stage(
     "products",
     (
         Step("graphc-blas-recognition", "transposes and scalings become parts of the products"),
-        Step("graphc-decompose", "composites into parts that can be fused"),
+        Step("graphc-decompose", "composites into parts that can be fused", options=_for_device),
         Step("cse", "parts of composites repeat"),
     ),
 )

@@ -12,7 +12,7 @@ Work on one element in the body of a loop is straight scalar code, without buffe
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ from graphc.ir.build import dtype_of, fill, storage_name
 from graphc.ir.constants import CONSTANTS, read_constant
 from graphc.ir.kinds import REDUCTIONS, reduced_axes, static_shape
 from graphc.ir.views import GATHERS, INLINED, axes_order, axis_of
-from graphc.lowering.partial_reductions import generic
+from graphc.lowering.partial_reductions import first_of, generic
 from graphc.lowering.scalar_builder import Scalar, ScalarBuilder
 from graphc.ops.elementwise import ROWS
 from graphc.ops.reduce import extreme_of_nothing
@@ -48,12 +48,13 @@ class Reducer:
         accumulators: from the operand's dtype, the (dtype, initial value) of each accumulator; the last is
             the result.
         combine: (builder, value, accumulators, position) -> new accumulators.
-        needs_position: whether `position` (an int64 Scalar, the index along the reduced axis) is used.
+        finds: "gt" or "lt": `position` (an int64 Scalar, the index along the reduced axis) is that of the
+            first extreme, which is before it among the accumulators; else empty.
     """
 
     accumulators: Callable[[np.dtype], list[tuple[np.dtype, Any]]]
     combine: Callable[[Any, Any, list[Any], Any], list[Any]]
-    needs_position: bool = False
+    finds: str = ""
 
 
 def _simple(initial: Callable[[np.dtype], object], method: str) -> Reducer:
@@ -78,7 +79,7 @@ def _arg(initial: Callable[[np.dtype], object], method: str) -> Reducer:
             better = b.logical_and(better, b.logical_not(b.isnan(best)))
         return [b.select(better, value, best), b.select(better, position, index)]
 
-    return Reducer(lambda dtype: [(dtype, initial(dtype)), (_INT64, 0)], combine, needs_position=True)
+    return Reducer(lambda dtype: [(dtype, initial(dtype)), (_INT64, 0)], combine, method)
 
 
 REDUCERS: dict[str, Reducer] = {
@@ -154,7 +155,8 @@ class GenericBuilder:
             build.create("linalg.yield", [], yields)
         if any(axes is not None for _, axes in targets):
             self._read_where_written(flat)
-        made = self._create(flat, [axes for tensors, axes in targets for _ in tensors])
+        predicates = self._predicates(outputs) if self._context.device else []
+        made = self._create(flat, [axes for tensors, axes in targets for _ in tensors], predicates)
         self._block.append_to(made.regions[0])
         scratch.erase()
         results, position = [], 0
@@ -241,7 +243,7 @@ class GenericBuilder:
                 for i, (dtype, _) in enumerate(reducer.accumulators(value.dtype))
             ]
             position = None
-            if reducer.needs_position:
+            if reducer.finds:
                 position = self._as_int64(self._index(reduced_axes(op)[0]))
             combined = reducer.combine(self.scalar, value, accumulators, position)
             yields += map(self.scalar.stored, combined)
@@ -260,13 +262,29 @@ class GenericBuilder:
                 if self._inputs[position] == tensor:
                     arguments[position].replace_all_uses_with(arguments[number])
 
-    def _create(self, tensors: list[ir.Value], axes: list[tuple[int, ...] | None]) -> ir.Operation:
+    def _create(
+        self,
+        tensors: list[ir.Value],
+        axes: list[tuple[int, ...] | None],
+        predicates: Sequence[str] = (),
+    ) -> ir.Operation:
         removed = next((a for a in axes if a is not None), ())
         maps = list(self._maps)
         for target in axes:
             kept = [axis for axis in range(self._rank) if target is None or axis not in target]
             maps.append(ir.AffineMap.get(self._rank, 0, [ir.AffineExpr.get_dim(axis) for axis in kept]))
-        return generic(self._inputs, tensors, maps, [axis in removed for axis in range(self._rank)])
+        reduced = [axis in removed for axis in range(self._rank)]
+        return generic(self._inputs, tensors, maps, reduced, **first_of(predicates))
+
+    def _predicates(self, outputs: list[ir.Value]) -> list[str]:
+        """By which predicate elements of each result win that is an extreme with its position after it."""
+        found: list[str] = []
+        for op in [output.owner for output in outputs]:
+            finds = REDUCERS[op.name].finds if op.name in REDUCERS else ""
+            kind = dtype_of(op.operands[0].type.element_type).kind if finds else ""
+            predicate = "" if kind == "c" else f"u{finds}" if kind and kind in "ub" else finds
+            found += [predicate, ""] if finds else [""]
+        return found
 
     def _cover_domain(self, axes: list[tuple[int, ...] | None]) -> None:
         """Adds a shape-only input when no operand tells the extent of some loop dimension."""

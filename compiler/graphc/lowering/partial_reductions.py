@@ -111,6 +111,19 @@ _FLOATS = {
 _INTEGERS = tuple(f"arith.{name}" for name in "addi muli maxsi minsi maxui minui andi ori xori".split())
 
 
+# A mark of nests for devices.
+FIRST = "graphc.first"
+
+
+def first_of(predicates: Sequence[str]) -> dict[str, ir.Attribute]:
+    """The mark of a nest that finds extremes: by which predicate elements win, of each output that is the
+    first extreme and has its position after it, "gt" or "lt", or "ugt" or "ult" of what has no sign; of
+    other outputs it is empty.
+    """
+    said = ir.ArrayAttr.get([ir.StringAttr.get(name) for name in predicates])
+    return {FIRST: said} if any(predicates) else {}
+
+
 class Combiner(NamedTuple):
     """Combination of an accumulator and a value: an operation that is associative, up to rounding."""
 

@@ -27,7 +27,6 @@ _TOGETHER: dict[str, tuple[str, ...]] = {
     "gpu_elementwise": ("gpu_transpose",),
     "gpu_library": ("gpu_factor",),
     "gpu_numbers": ("gpu_constants", "gpu_functions", "gpu_loops"),
-    "gpu_parts": ("gpu_extreme",),
     "gpu_placement": ("gpu_half_products",),
     "gpu_sort": ("gpu_select",),
 }

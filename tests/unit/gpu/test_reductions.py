@@ -157,6 +157,12 @@ SWEEPS = {
     "extremes": lambda w, x, y: (lambda top: [pt.max(x - top[:, None] * w, axis=0)])(
         pt.max(x * w, axis=1) + y
     ),
+    "positions": lambda w, x, y: (
+        lambda top: [
+            pt.cast(pt.argmax(x - top[:, None] * w, axis=0), x.dtype),
+            pt.argmin(top).astype(x.dtype),
+        ]
+    )(pt.max(x * w, axis=1) + y),
     # Of the last rows some threads have none: they write none.
     "elements that are kept": lambda w, x, y: (lambda z: [z, (z * (z @ w - y)[:, None]).sum(axis=0)])(
         pt.tanh(x)
@@ -195,7 +201,7 @@ def test_rows_are_read_once_for_sums_of_columns(monkeypatch, name, is_static, dt
                     ]
                 )
                 driver = device_for(monkeypatch, f)
-            if not rows * columns and name in ("logistic", "squares", "extremes"):
+            if not rows * columns and name in ("logistic", "squares", "extremes", "positions"):
                 continue  # nothing has no mean and no extreme
             values = [rng.normal(size=size).astype(dtype) for size in sizes]
             expected = [v.astype(dtype) for v in exact(*(v.astype("float64") for v in values))]

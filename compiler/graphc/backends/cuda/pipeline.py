@@ -51,7 +51,6 @@ KERNELS = Stage(
         Step(
             "graphc-gpu-sweep", "rows that are read for two things at a time, before one of them is a kernel"
         ),
-        Step("graphc-gpu-extreme", "positions of extremes are reductions"),
         Step("graphc-gpu-parts", "one block would take long for a reduction of everything, or over rows"),
         Step("graphc-gpu-rows", "reductions along rows, with what is done to the rows before and after"),
         Step("graphc-gpu-transpose", "reads and writes of neighbouring threads are side by side"),

@@ -42,9 +42,6 @@ Combine: TypeAlias = Callable[[Values, Values], list[ir.Value]]
 _STEP, _MOST_AT_ONCE = 192, 4
 _COSTS = {"math": 20, "func": 20, "linalg": 8}
 
-# A mark of nests that find the first extreme of rows, and its position: what decides between two elements.
-FIRST = "graphc.first"
-
 
 class BlockReduction:
     """Reductions along x of the threads of a block, for each y apart, with a buffer of one element a warp.
@@ -180,7 +177,7 @@ class First(Combiner):
         return [build.select(wins, *pair) for pair in zip(right, left, strict=True)]
 
 
-def first(name: str, kind: ir.Type) -> tuple[First, Combiner]:
+def first(name: str, kind: ir.Type) -> list[Combiner]:
     """Combiners of elements of a type, which win by a predicate, and of their positions: unsigned, so that
     any element's comes before -1.
     """
@@ -188,15 +185,24 @@ def first(name: str, kind: ir.Type) -> tuple[First, Combiner]:
     if isinstance(kind, ir.IntegerType):
         half = 1 << kind.width - 1
         least, most = (0, -1) if name[0] == "u" else (-half, half - 1)
-    return First(name, most if name.endswith("lt") else least), Combiner("arith.minui", -1)
+    return [First(name, most if name.endswith("lt") else least), Combiner("arith.minui", -1)]
 
 
 def each_of(combiners: Iterable[Combiner]) -> Combine:
-    """Combines values one by one, or an extreme with its position."""
+    """Combines values one by one, an extreme with its position, which is after it."""
     known = list(combiners)
-    if known and isinstance(known[0], First):
-        return known[0].together
-    return lambda left, right: [how.combine(a, b) for how, a, b in zip(known, left, right, strict=True)]
+
+    def combine(left: Values, right: Values) -> list[ir.Value]:
+        found: list[ir.Value] = []
+        while (at := len(found)) < len(known):
+            how, pair = known[at], slice(at, at + 2)
+            if isinstance(how, First):
+                found += how.together(left[pair], right[pair])
+            else:
+                found.append(how.combine(left[at], right[at]))
+        return found
+
+    return combine
 
 
 def cost(nest: Nest) -> int:

@@ -21,7 +21,7 @@ from graphc.ir.value import all_of, larger, literal, parts_of, smaller
 from graphc.ir.walk import definition
 from graphc.lowering.calls import product
 from graphc.lowering.carried import either, when
-from graphc.lowering.partial_reductions import Combiner, combiner
+from graphc.lowering.partial_reductions import FIRST, Combiner, combiner
 from graphc.passes.gpu._kernel import Kernel
 from graphc.passes.gpu._nest import (
     Nest,
@@ -37,7 +37,6 @@ from graphc.passes.gpu._nest import (
 )
 from graphc.passes.gpu._notation import WARP, barrier, block_id, split, thread_id
 from graphc.passes.gpu._reduce import (
-    FIRST,
     BlockReduction,
     Columns,
     Element,
@@ -132,15 +131,23 @@ def combiners_of(nest: Nest, reduced: Sequence[int]) -> dict[int, Combiner] | No
     """
     places = [place for place, o in enumerate(nest.outputs) if not any(axis in reduced for axis in o.axes)]
     arguments = [nest.outputs[place].argument for place in places]
-    if FIRST in nest.op.attributes:
-        name = ir.StringAttr(nest.op.attributes[FIRST]).value
-        return dict(zip(places, first(name, arguments[0].type), strict=True))
-    found = {place: combiner(nest.yields[place], nest.outputs[place].argument) for place in places}
     others = [value for place, value in enumerate(nest.yields) if place not in places]
     if any(nest.depends_on(value, arguments) for value in others):
         return None
-    known = {place: how for place, how in found.items() if how is not None}
-    return known if len(known) == len(found) else None
+    known: dict[int, Combiner] = {}
+    for place, argument in zip(places, arguments, strict=True):
+        if name := predicates_of(nest)[place]:
+            known |= enumerate(first(name, argument.type), place)
+        elif place not in known and (how := combiner(nest.yields[place], argument)) is not None:
+            known[place] = how
+    return known if len(known) == len(places) else None
+
+
+def predicates_of(nest: Nest) -> list[str]:
+    """By which elements win, of the outputs that are extremes with their positions after them; else empty."""
+    if FIRST not in nest.op.attributes:
+        return [""] * len(nest.outputs)
+    return [ir.StringAttr(name).value for name in ir.ArrayAttr(nest.op.attributes[FIRST])]
 
 
 def held_groups(nests: Sequence[RowNest], read: set[ir.Value], lanes: int) -> int:
@@ -200,9 +207,11 @@ class RowKernel:
                 either(is_held, [], lambda: each(groups), lambda: each(0))
             else:
                 each(groups if known else 0)
-        # Elements without neighbours have an address each: such threads get the registers of more.
+        # Elements without neighbours have an address each, and two extremes at a time have positions: such
+        # threads get the registers of more.
         alone = read - {o.buffer for o in wide}
         apart = any(o.buffer in alone and not row.is_row(o) for row in nests for o in row.nest.operands)
+        apart |= any(sum(map(bool, predicates_of(row.nest))) > 1 for row in nests)
         kernel.limit(_WIDTHS[-1] if apart else _RESIDENT, 1)
         return kernel.launch([grid], [width, height])
 
@@ -327,10 +336,10 @@ class Row:
         """Says what of the columns of a nest the thread holds."""
         self._columns.update(dict.fromkeys(row.column_keys(), columns))
 
-    def numbers(self, row: RowNest) -> dict[ir.Value, ir.Value]:
-        """Numbers that a nest without columns reads of the row at present."""
+    def numbers(self, row: RowNest, needed: Sequence[Operand]) -> dict[ir.Value, ir.Value]:
+        """Numbers of the row at present, of those operands of a nest without columns that are needed."""
         readers, first = self.readers(row), self._zero(0)
-        return {operand.argument: readers[operand.argument](first, 0) for operand in row.nest.inputs}
+        return {o.argument: readers[o.argument](first, 0) for o in needed if o.argument in readers}
 
     def nest(self, row: RowNest, sizes: Sequence[ir.Value], later: Sequence[RowNest] = ()) -> None:
         """A nest of some sizes, before others."""
@@ -348,7 +357,7 @@ class Row:
             if place in row.combiners:
                 continue
             self._places[operand.buffer] = operand
-            element = self._element(nest, place, initial)
+            element = self._element(nest, nest.yields[place], initial)
             if row.columns and not all(nest.is_unit(axis) for axis in row.columns):
                 self._costs[operand.buffer] = self._cost(nest)
                 self._elements[operand.buffer] = element, columns
@@ -382,9 +391,9 @@ class Row:
             return lambda group, lane: element(self._zero(len(operand.axes) - row.rows), 0)
         return element
 
-    def _element(self, nest: Nest, place: int, readers: dict[ir.Value, Element]) -> Element:
-        """The rule for the elements of an output, each of which is computed once a group."""
-        wanted = [nest.yields[place]]
+    def _element(self, nest: Nest, value: ir.Value, readers: dict[ir.Value, Element]) -> Element:
+        """The rule for a value of the body, of each element, which is computed once a group."""
+        wanted = [value]
         arguments = [operand.argument for operand in nest.needed(wanted)]
 
         def element(group: Group, lane: int) -> ir.Value:
@@ -408,6 +417,13 @@ class Row:
             values.update(zip(accumulators, carried, strict=True))
             return nest.compute(wanted, values, group.indices(lane))
 
+        def alone(at: int) -> Element:
+            """An element by itself: any wins against nothing."""
+            value = _element_of(wanted[at], accumulators[at])
+            if value is not None:
+                return self._element(nest, value, readers)
+            return lambda group, lane: body(group, lane, neutral)[at]
+
         neutral = [c.constant(value.type) for c, value in zip(combiners, accumulators, strict=True)]
         steps = at_once(self._cost(nest), self._share.lanes)
         online = self._online
@@ -422,9 +438,11 @@ class Row:
 
             self._ahead = online.settled(*columns.fold(online.neutral(), both, online.combine, steps))
             partial = self._ahead[:1]
-        elif isinstance(combiners[0], First) and isinstance(columns, Held) and len(nest.inputs) == 1:
-            # Its positions are those of the row's elements, not of parts.
-            partial = columns.first(readers[nest.inputs[0].argument], combiners[0], neutral)
+        elif isinstance(columns, Held) and nest.indexed and all(isinstance(x, First) for x in combiners[::2]):
+            # Their positions are those of the row's elements, not of parts.
+            pairs = [(at, how) for at, how in enumerate(combiners) if isinstance(how, First)]
+            found = [columns.first(alone(at), how, neutral[at : at + 2]) for at, how in pairs]
+            partial = list(itertools.chain(*found))
         else:
             partial = columns.fold(neutral, body, each_of(combiners), steps)
         combine, zero = each_of(combiners), self._zero(len(row.columns))
@@ -451,6 +469,12 @@ class Row:
                     store(value, whole(buffer), [*outer, *zeros])
         for buffer, (element, columns) in elements.items():
             columns.write(element, self._places[buffer])
+
+
+def _element_of(chosen: ir.Value, old: ir.Value) -> ir.Value | None:
+    """The other one of two that are chosen from in a body, one of which was there before."""
+    others = [x for x in chosen.owner.operands if x.type == old.type and x != old]
+    return others[0] if len(others) == 1 else None
 
 
 def longest_of(nests: Sequence[RowNest], extents: Sequence[Sequence[ir.Value]]) -> ir.Value:

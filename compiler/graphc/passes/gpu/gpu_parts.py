@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Reductions of everything, or over rows, in two steps: blocks reduce parts, another nest combines these; and
-positions of extremes, which are reductions.
-"""
+"""Reductions of everything, or over rows, in two steps: blocks reduce parts, another nest combines these."""
 
 from __future__ import annotations
 
@@ -9,33 +7,28 @@ import itertools
 from collections.abc import Sequence
 from functools import reduce
 from operator import mul
-from typing import TypeAlias
 
 from graphc.ir import build
 from graphc.ir.lifetimes import root_of
-from graphc.ir.value import converted, larger, literal, parts_of, smaller
-from graphc.ir.walk import definition
+from graphc.ir.value import larger, parts_of, smaller
 from graphc.lowering.calls import product
 from graphc.lowering.carried import carry, either, span, when
-from graphc.lowering.partial_reductions import Combiner, is_in_loop, position
+from graphc.lowering.partial_reductions import Combiner, first_of
 from graphc.lowering.partial_reductions import nest as make_nest
 from graphc.passes import Pass
 from graphc.passes.gpu import _notation as of
-from graphc.passes.gpu._host import LibraryCall, calls_of, host_operations
+from graphc.passes.gpu._host import host_operations
 from graphc.passes.gpu._kernel import GRID_ROWS, H200, Kernel, allocate
 from graphc.passes.gpu._nest import (
     Nest,
     Operand,
     are_aligned,
     behind_vector,
-    exact,
     lanes_of,
-    load,
     wide_operands,
 )
 from graphc.passes.gpu._notation import WARP, block_id, grid_dim, thread_id
 from graphc.passes.gpu._reduce import (
-    FIRST,
     BlockReduction,
     Columns,
     Fold,
@@ -45,11 +38,10 @@ from graphc.passes.gpu._reduce import (
     at_once,
     cost,
     each_of,
-    first,
     rows_follow,
     strided,
 )
-from graphc.passes.gpu._rows import FEW, combiners_of, write_rows
+from graphc.passes.gpu._rows import FEW, combiners_of, predicates_of
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
@@ -64,9 +56,6 @@ class Parts:
     is reduced, by its position.
     """
 
-    # Whether a block combines the parts; else a thread for each column goes through them.
-    by_rows = True
-
     def __init__(self, nest: Nest, combiners: dict[int, Combiner]) -> None:
         self.nest, self.combiners = nest, combiners
         self.accumulators = [nest.outputs[place] for place in combiners]
@@ -75,10 +64,6 @@ class Parts:
     def merge(self, left: Values, right: Values) -> list[ir.Value]:
         """The value of a part and the one after it together."""
         return each_of(self.combiners.values())(left, right)
-
-    def start(self, indices: Sequence[ir.Value]) -> list[ir.Value]:
-        """Initial values of a part, of the accumulators at indices of the nest."""
-        return self.neutral()
 
     def arguments(self) -> list[ir.Value]:
         """Arguments of the body that stand for the accumulators."""
@@ -96,12 +81,10 @@ class Parts:
 
     def combine(self, anchor: ir.Operation, buffers: Sequence[ir.Value]) -> ir.Operation:
         """A nest that reduces the arrays of parts along their last axis into the accumulators."""
-        marks: dict[str, ir.Attribute] = {}
-        if self.by_rows:
-            known = self.nest.op.attributes
-            marks = {FEW: ir.UnitAttr.get(), **({FIRST: known[FIRST]} if FIRST in known else {})}
-            for operand in self.accumulators:
-                _bring_fill(operand.buffer, self.nest.op, anchor)
+        predicates = predicates_of(self.nest)
+        marks = {FEW: ir.UnitAttr.get(), **first_of([predicates[place] for place in self.combiners])}
+        for operand in self.accumulators:
+            _bring_fill(operand.buffer, self.nest.op, anchor)
         kept = [axis for axis in range(self.nest.rank) if not self.nest.reduction[axis]]
         rank, count = len(kept) + 1, len(buffers)
         outputs = [
@@ -233,8 +216,6 @@ def _keeps_apart(nest: Nest, others: list[Operand]) -> bool:
 # Rows that a thread adds up before there are more blocks.
 _ROWS_EACH = 16
 _MOST_LANES = 4
-# Rows of a thread that are under way where their order counts.
-_ROWS_AT_ONCE = 4
 # Blocks of a multiprocessor, for bodies of so many operations, which need few registers.
 _COLUMNS_RESIDENT, _SIMPLE = 4, 8
 # Where no number of blocks fills the device once, several times: so little of the last time is idle.
@@ -250,9 +231,7 @@ class _Kernel:
         self._kernel = Kernel(parts.nest.op, "columns")
         self._wide = [o for o in wide_operands([parts.nest]) if o in parts.nest.inputs]
         self._lanes = min(lanes_of(self._wide), _MOST_LANES)
-        # Rows of a thread follow each other where their order counts.
-        self._in_order = isinstance(parts, _Positions)
-        self._at_once = _ROWS_AT_ONCE if self._in_order else at_once(cost(parts.nest), self._lanes)
+        self._at_once = at_once(cost(parts.nest), self._lanes)
 
     def lower(self) -> None:
         """Replaces the nest by the kernel, its launch and a nest that combines the parts."""
@@ -272,7 +251,7 @@ class _Kernel:
         self._buffers = parts.buffers(kernel, [*(sizes[axis] for axis in batch), sizes[columns], count])
         shape = [self._threads * self._lanes]
         self._shared = [kernel.shared(shape, operand.argument.type) for operand in parts.accumulators]
-        if cost(nest) <= _SIMPLE or self._in_order:
+        if cost(nest) <= _SIMPLE:
             kernel.limit(self._threads, _COLUMNS_RESIDENT)
         with kernel.body():
             self._aligned = None
@@ -295,9 +274,6 @@ class _Kernel:
         first, part, width, height = block_id() * self._width, block_id(1), self._width, self._height
         columns = [self._column(first, tx, lane) for lane in range(lanes)]
         row, stride, stop = part * height + ty, grid_dim(1) * height, self._sizes[-2]
-        if self._in_order:
-            length = parts_of(stop, stride)
-            row, stride, stop = row * length, build.const_index(1), smaller((row + 1) * length, stop)
         values = self._stripe(batch, first + tx, columns, row, stride, stop)
         count = len(parts.accumulators)
         for lane in range(lanes):
@@ -326,7 +302,7 @@ class _Kernel:
         count = len(parts.accumulators)
         # Threads without columns read the last ones.
         inside = [smaller(column, sizes[-1] - 1) for column in columns]
-        neutral = [value for column in inside for value in parts.start([*batch, row, column])]
+        neutral = parts.neutral() * self._lanes
 
         def apart(number: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
             found: list[ir.Value] = []
@@ -387,108 +363,9 @@ class _Kernel:
             place = (row * self._width + tx) * self._lanes + lane
             return self._parts.merge(carried, [buffer[place] for buffer in self._shared])
 
-        totals = carry(self._height, self._parts.start([*batch, part, column]), body)
+        totals = carry(self._height, self._parts.neutral(), body)
         for total, buffer in zip(totals, self._buffers, strict=True):
             buffer[*batch, column, part] = total
-
-
-class _Positions(Parts):
-    """The reduction of a nest that finds extremes and where they are: the first one wins, as does NaN. It
-    yields `select(wins, value, accumulator)` and the same of the position and its accumulator.
-    """
-
-    by_rows = False
-
-    def __init__(self, nest: Nest, pairs: Sequence[_Pair]) -> None:
-        super().__init__(nest, {})
-        self.accumulators, self.others, self._pairs = nest.outputs, [], pairs
-
-    def start(self, indices: Sequence[ir.Value]) -> list[ir.Value]:
-        """Initial values of the accumulators: some element, which changes nothing where it comes again."""
-        return [load(operand, indices) for operand in self.accumulators]
-
-    def merge(self, left: Values, right: Values) -> list[ir.Value]:
-        """The later part's extremes where they win as an element would."""
-        found, zeros = list(left), [build.const_index(0)] * self.nest.rank
-        for top, value, where, place in self._pairs:
-            known = dict(zip(self.arguments(), left, strict=True)) | {value: right[top], place: right[where]}
-            wanted = [self.nest.yields[top], self.nest.yields[where]]
-            found[top], found[where] = self.nest.compute(wanted, known, zeros)
-        return found
-
-
-# An output and its element, that of the position and the position.
-_Pair: TypeAlias = "tuple[int, ir.Value, int, ir.Value]"
-
-
-def _positions(nest: Nest) -> _Positions | None:
-    """The nest as one that finds extremes and their positions; None if it is another one."""
-    pairs: list[_Pair] = []
-    places = [number for number, value in enumerate(nest.yields) if _is_place(value)]
-    for top, (value, operand) in enumerate(zip(nest.yields, nest.outputs, strict=True)):
-        where = [number for number in places if _says(nest.yields[number].owner, value, operand.argument)]
-        if len(where) == 1 and top not in places:
-            taken = list(nest.yields[where[0]].owner.operands)
-            if taken[2] == nest.outputs[where[0]].argument:
-                pairs.append((top, _element(value, operand.argument), where[0], taken[1]))
-    is_all = 2 * len(pairs) == len(nest.outputs) > 0
-    return _Positions(nest, pairs) if is_all and not nest.gathered else None
-
-
-def _element(value: ir.Value, old: ir.Value) -> ir.Value:
-    """The element that an accumulator gets if it is not what it was."""
-    operands = list(value.owner.operands)
-    return operands[1] if value.owner.name == "arith.select" else next(x for x in operands if x != old)
-
-
-def _says(place: ir.Operation, value: ir.Value, old: ir.Value) -> bool:
-    """True if a position is chosen just when an accumulator gets another element."""
-    made, wins = definition(value), place.operands[0]
-    if made is None:
-        return False
-    if made.name == "arith.select":
-        chosen = list(made.operands)
-        return bool(chosen[0] == wins and chosen[2] == old) and _is_extreme(wins, chosen[1:])
-    predicate, compare = _EXTREMES.get(made.name), definition(wins, "arith.cmpi")
-    if compare is None or build.predicate_of(compare) != predicate:
-        return False
-    return list(compare.operands) == list(made.operands) and bool(made.operands[1] == old)
-
-
-def _is_place(value: ir.Value) -> bool:
-    """True if a position in the array is chosen, or stays."""
-    chosen = definition(value, "arith.select")
-    made = None if chosen is None else definition(chosen.operands[1], "arith.index_cast")
-    return made is not None and definition(made.operands[0], "linalg.index") is not None
-
-
-def _is_extreme(wins: ir.Value, numbers: Sequence[ir.Value]) -> bool:
-    """True if two numbers alone say which of them wins, as the larger, the smaller, or NaN."""
-    seen, left = set(numbers), [wins]
-    while left:
-        made = left.pop()
-        if made in seen:
-            continue
-        seen.add(made)
-        if (op := definition(made, *_COMPARES)) is None:
-            return False
-        if _COMPARES[op.name] and build.predicate_of(op) not in _COMPARES[op.name]:
-            return False
-        left += op.operands
-    return True
-
-
-# The comparison by which an integer is the larger or the smaller one.
-_EXTREMES = {"arith.minsi": 2, "arith.maxsi": 4, "arith.minui": 6, "arith.maxui": 8}
-# What says whether an element wins, with its predicates: more, less, and unordered.
-_COMPARES: dict[str, tuple[int, ...]] = {
-    "arith.cmpf": (2, 4, 9, 11, 14),
-    "arith.cmpi": (2, 4, 6, 8),
-    "arith.ori": (),
-    "arith.andi": (),
-    "arith.xori": (),
-    "arith.constant": (),
-}
 
 
 def is_columns(nest: Nest) -> bool:
@@ -564,74 +441,8 @@ class GpuParts(Pass):
         return parts is not None
 
     def _columns(self, nest: Nest) -> bool:
-        parts = (in_parts(nest) or _positions(nest)) if is_columns(nest) else None
+        parts = in_parts(nest) if is_columns(nest) else None
         if parts is None or parts.others:
             return False
         _Kernel(parts, self.threads, self.columns).lower()
         return True
-
-
-# -- positions of extremes of rows --------------------------------------------------------------------------
-
-
-@record()
-class GpuExtreme(Pass):
-    """Makes nests of each call that finds the first largest, or smallest, element of rows.
-
-    One reduces rows to the element and its position; NaN, which wins, comes last in order. It is marked with
-    what decides between two elements, so that passes for reductions can have rows in parts, and fuse it with
-    what is done to rows before and after. Another one writes the position. Complex numbers are left to
-    others.
-    """
-
-    stage = "buffer"
-
-    def run(self, module: ir.Module) -> None:
-        for call in calls_of(module, ("arg_extreme",)):
-            kind = call.dtypes[0].kind
-            if kind == "c":
-                continue
-            sign = "u" if kind in "ub" else ""
-            name = f"{sign}{'lt' if call.attribute('smallest') else 'gt'}"
-            with ir.InsertionPoint(call.op), call.op.location:
-                _lower_extreme(call, name)
-            call.erase()
-            self.count("calls")
-
-
-def _lower_extreme(call: LibraryCall, name: str) -> None:
-    """The nests, and whether there is an element at all."""
-    source, result = map(exact, call.buffers[:2])
-    *sizes, n = build.dims(source)
-    word, rows = ir.IntegerType.get_signless(64), len(sizes)
-    how = first(name, source.type.element_type)
-    found = [allocate(sizes, kind) for kind in (source.type.element_type, word)]
-    targets = [(buffer, range(rows)) for buffer in found]
-    mark = {FIRST: ir.StringAttr.get(name)}
-
-    def take(given: list[ir.Value]) -> list[ir.Value]:
-        value, *before = given
-        place = converted(position(rows), word)
-        wins = how[0].wins(value, before[0])
-        return [build.select(wins, *pair) for pair in zip((value, place), before, strict=True)]
-
-    def place(given: list[ir.Value]) -> list[ir.Value]:
-        # Where nothing has won, all elements are equal.
-        return [build.select(given[0].equals(-1), literal(0, word), given[0])]
-
-    nests = [
-        *(_fill(target, one) for target, one in zip(targets, how, strict=True)),
-        make_nest([(source, range(rows + 1))], targets, [*[False] * rows, True], take, **mark),
-        make_nest([targets[1]], [(result, range(rows))], [False] * rows, place),
-    ]
-    if is_in_loop(call.op):
-        # Passes for rows are for what is in no loop, in whose steps nothing is allocated.
-        write_rows(nests, rows, [result])
-    status = converted(n.equals(0), word)
-    call.op.results[0].replace_all_uses_with(status)
-
-
-def _fill(target: tuple[ir.Value, range], how: Combiner) -> ir.Operation:
-    """A nest that writes what changes nothing."""
-    value = how.constant(target[0].type.element_type)
-    return make_nest([], [target], [False] * len(target[1]), lambda _: [value])

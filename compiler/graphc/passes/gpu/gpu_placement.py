@@ -280,7 +280,7 @@ SCIPY = frozenset(
 # their first operand they take.
 DEVICE: dict[str, Callable[[np.dtype], bool]] = {
     **dict.fromkeys(("running", "compress", "flatnonzero", "count_true"), lambda dtype: True),
-    **dict.fromkeys(("sort", "argsort", "arg_extreme"), lambda dtype: dtype.kind != "c"),
+    **dict.fromkeys(("sort", "argsort"), lambda dtype: dtype.kind != "c"),
     **dict.fromkeys(
         ("cholesky", "solve_triangular", "solve", "inv", "det", "slogdet"),
         lambda dtype: dtype.kind == "f" and dtype.itemsize >= 4,

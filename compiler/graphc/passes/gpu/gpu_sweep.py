@@ -352,14 +352,15 @@ class _Sweep:
         active, row = row < self._count, smaller(row, self._count - 1)
         share, held = self._held(row, active)
         writer = Row(share, self._reduction, self._kept, in_place=self._in_place)
-        for nest in self._rows:
-            if nest.columns:
-                writer.hold(nest, held)
+        for work in self._rows:
+            if work.columns:
+                writer.hold(work, held)
         known: dict[ir.Value, ir.Value] = {}
         for part, sizes in zip(self._parts, self._extents, strict=False):
             assert part.row is not None
             if part.parts is not None:
-                known |= writer.numbers(part.row)
+                nest = part.parts.nest
+                known |= writer.numbers(part.row, nest.needed(nest.yields))
             writer.nest(part.row, sizes)
         last = self._rows[-1]
         readers = writer.readers(last)

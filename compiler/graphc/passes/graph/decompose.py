@@ -9,11 +9,13 @@ from graphc.ir.rewrite import Rewriter, RuleTable, apply_rules, tensor_type
 from graphc.ir.views import axis_of, dimshuffle, restored_order
 from graphc.passes import Pass
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 # Rows of so many elements are not worth a call.
 _SHORT_ROW = 16
 
 
+@record()
 class Decompose(Pass):
     """Writes `softmax` and `log_softmax` out in terms of what the lowering has loops for.
 
@@ -29,13 +31,17 @@ class Decompose(Pass):
     It runs late, after the rewrites that recognise `log(softmax(x))`, and those that turn negations of
     differences.
 
+    Options:
+        device: positions of extremes along rows stay reductions, and are no calls of a kernel of the library.
+
     Source: PyTensor's `Softmax` and `LogSoftmax` ops (`tensor/special.py`).
     """
 
     stage = "graph"
+    device: bool = False
 
     def run(self, module: ir.Module) -> None:
-        apply_rules(module, _RULES, self.count)
+        apply_rules(module, _RULES if self.device else _WITH_CALLS, self.count)
 
 
 class _Normaliser:
@@ -120,6 +126,9 @@ _RULES: RuleTable = {
     "graphc.softplus": [_function_of_opposite],
     "graphc.softmax": [_softmax],
     "graphc.log_softmax": [_log_softmax],
+}
+_WITH_CALLS: RuleTable = {
+    **_RULES,
     "graphc.argmax": [_positions_of_extremes],
     "graphc.argmin": [_positions_of_extremes],
 }

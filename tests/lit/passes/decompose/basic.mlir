@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // RUN: graphc-opt --graphc-decompose %s --split-input-file | filecheck %s
+// RUN: graphc-opt --graphc-decompose="device=true" %s --split-input-file | filecheck --check-prefix=DEVICE %s
 
 // CHECK-LABEL: @log_softmax
 // CHECK: %[[M:.*]] = "graphc.reduce_max"(%arg0) {allow_empty = true, axes = array<i64: 0>}
@@ -34,6 +35,8 @@ func.func @half(%x: tensor<?xf16>) -> tensor<?xf16> {
 // CHECK: "graphc.arg_extreme"(%arg0) {smallest = 1 : i64}
 // CHECK: "graphc.argmax"(%arg0) {axis = 0 : i64}
 // CHECK: "graphc.argmax"(%arg1)
+// DEVICE-LABEL: @positions
+// DEVICE: "graphc.argmin"(%arg0) {axis = 1 : i64}
 func.func @positions(%x: tensor<?x?xf64>, %y: tensor<?x4xf64>) -> (tensor<?xi64>, tensor<?xi64>, tensor<?xi64>) {
   %0 = "graphc.argmin"(%x) {axis = 1 : i64} : (tensor<?x?xf64>) -> tensor<?xi64>
   %1 = "graphc.argmax"(%x) {axis = 0 : i64} : (tensor<?x?xf64>) -> tensor<?xi64>
