@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 from graphc.errors import DisconnectedInputError
 from graphc.graph.basic import Apply, Variable, describe, frames_inside
@@ -109,6 +110,13 @@ def report_disconnected(what: str, policy: str, fix: str) -> None:
         raise DisconnectedInputError(f"{what}; {fix}")
     if policy == "warn":
         warnings.warn(what, stacklevel=frames_inside() + 1)
+
+
+def as_given(found: Sequence[Variable | None], given: object) -> Any:
+    """Results in the form of what was given: a tuple, a list, or a single variable."""
+    if isinstance(given, tuple):
+        return tuple(found)
+    return found if isinstance(given, Sequence) else found[0]
 
 
 def input_message(x: Variable) -> str:

@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from graphc.graph.basic import Apply, Flags, Variable, only
+from graphc.graph.basic import Apply, Variable, only
 from graphc.graph.op import FieldOp, no_cotangents, no_tangents, same_tangent
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.undefined import grad_undefined
 from graphc.ops.math import clip
+from graphc.ops.shaping import batch_in_front
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,8 +38,7 @@ class _Identity(FieldOp):
     def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         return [operands[0]]
 
-    def batch(self, node: Apply, inputs: Variables, batched: Flags, size: Variable) -> list[Variable]:
-        return [self(inputs[0])]
+    batch = batch_in_front
 
 
 class ZeroGrad(_Identity):

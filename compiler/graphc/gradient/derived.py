@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, overload
 
 from graphc import hooks
 from graphc.errors import VectorizeError
+from graphc.gradient.connectivity import as_given
 from graphc.gradient.reverse import as_written, grad, pullback
 from graphc.graph.basic import Variable
 from graphc.graph.undefined import kind_of
@@ -139,10 +140,7 @@ def jacobian(
         if expression.type.ndim > 1:
             shape = _sizes(expression)
             found = [reshape(m, (*shape, *_sizes(w))) for m, w in zip(found, wrt_list, strict=True)]
-    found = [as_written(m, expression, w) for m, w in zip(found, wrt_list, strict=True)]
-    if isinstance(wrt, tuple):
-        return tuple(found)
-    return found if isinstance(wrt, Sequence) else found[0]
+    return as_given([as_written(m, expression, w) for m, w in zip(found, wrt_list, strict=True)], wrt)
 
 
 def _sizes(x: Variable) -> list[Variable | int]:
@@ -224,9 +222,7 @@ def hessian(
         first = grad(cost, x, consider_constant, disconnected_inputs)
         # A linear cost has a gradient that does not depend on x: that is a zero matrix, not an error.
         result.append(jacobian(first, x, consider_constant, "ignore"))
-    if isinstance(wrt, tuple):
-        return tuple(result)
-    return result if isinstance(wrt, Sequence) else result[0]
+    return as_given(result, wrt)
 
 
 def hessian_vector_product(
@@ -261,6 +257,4 @@ def hessian_vector_product(
     first = grad(cost, wrt_list, **grad_kwargs)
     projected = total([(g * q).sum() for g, q in zip(first, p_list, strict=True)])
     result = grad(projected, wrt_list, **{**grad_kwargs, "disconnected_inputs": "ignore"})
-    if isinstance(wrt, tuple):
-        return tuple(result)
-    return result if isinstance(wrt, Sequence) else result[0]
+    return as_given(result, wrt)

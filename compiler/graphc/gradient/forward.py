@@ -12,7 +12,7 @@ from typing import Any
 
 from graphc.errors import NullTypeGradError
 from graphc.gradient.accumulate import Cotangents
-from graphc.gradient.connectivity import Paths, check_choice, report_disconnected
+from graphc.gradient.connectivity import Paths, as_given, check_choice, report_disconnected
 from graphc.gradient.reverse import as_written, check_ranks, one_of
 from graphc.gradient.stable import stable_form, sum_pushforward
 from graphc.gradient.transposed import call_pushforward, transpose_pullback
@@ -142,9 +142,7 @@ def pushforward(
                 y
             )
         )
-    if isinstance(f, tuple):
-        return tuple(result)
-    return result if isinstance(f, Sequence) else result[0]
+    return as_given(result, f)
 
 
 def _pulled_twice(

@@ -22,8 +22,7 @@ from graphc.ops.dimshuffle import DimShuffle
 from graphc.ops.elementwise import OPS, Elementwise, pulled
 from graphc.ops.math import exp, log, log_ndtr, neg
 from graphc.ops.matrices import Matmul
-from graphc.ops.reduce import LogSoftmax, Reduce, Softmax
-from graphc.ops.shaping import dimshuffle
+from graphc.ops.reduce import LogSoftmax, Reduce, Softmax, with_axes
 from graphc.ops.stable import WHOLE
 from graphc.ops.stable import Stable as Rules
 from graphc_runtime.record import record
@@ -84,7 +83,7 @@ def sum_pullback(sums: ExpSum, g: Variable) -> Variable:
         assert moved is not None
         g = moved
     share = Softmax(sums.axes, guarded=True)(sums.x)
-    term = pulled(_put_back(g, sums.axes, sums.x.type.ndim), lambda g: g * share)
+    term = pulled(with_axes(g, sums.axes, sums.x.type.ndim), lambda g: g * share)
     assert term is not None
     return term
 
@@ -182,11 +181,11 @@ class _Graph:
 
     def largest(self, x: Variable, axis: int) -> Variable:
         axes = (x.type.ndim + axis,)
-        return self._new(_put_back(Reduce("max", axes, allow_empty=True)(x), axes, x.type.ndim))
+        return self._new(with_axes(Reduce("max", axes, allow_empty=True)(x), axes, x.type.ndim))
 
     def spread(self, v: Variable, total: Variable) -> Variable:
         ndim = v.owner.inputs[0].type.ndim if v.owner is not None else 0
-        return self._new(_put_back(total, _reduction(v).axes, ndim))
+        return self._new(with_axes(total, _reduction(v).axes, ndim))
 
     def log_sum_exp(self, v: Variable, x: Variable) -> Variable:
         return self._new(log(_reduction(v)(exp(x))))
@@ -212,12 +211,6 @@ class _Graph:
 def _reduction(v: Variable) -> Reduce:
     assert v.owner is not None and isinstance(v.owner.op, Reduce)
     return v.owner.op
-
-
-def _put_back(total: Variable, axes: Sequence[int], ndim: int) -> Variable:
-    """The result of a reduction with the axes that it removed."""
-    kept = iter(range(ndim))
-    return dimshuffle(total, tuple("x" if axis in axes else next(kept) for axis in range(ndim)))
 
 
 _FLOATS = frozenset(("float16", "float32", "float64"))

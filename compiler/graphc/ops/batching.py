@@ -33,7 +33,7 @@ from graphc.ops.join import Join
 from graphc.ops.matrices import Matmul
 from graphc.ops.reduce import ArgReduce, LogSoftmax, Reduce, Softmax
 from graphc.ops.shape import MakeVector, Shape, Shape_i, product_of, size_of, sizes_of
-from graphc.ops.shaping import BroadcastTo, Reshape, SpecifyShape, dimshuffle, repeat, reshape
+from graphc.ops.shaping import BroadcastTo, Reshape, SpecifyShape, all_batched, dimshuffle, repeat, reshape
 from graphc.ops.subtensor import FULL, SYMBOLIC, Entry, IncSubtensor, Subtensor
 
 # How many a batch has.
@@ -172,11 +172,6 @@ def rule_of(op: Op) -> Rule | None:
         return lambda op, *arguments: op.batch(*arguments)
     found = _rule.dispatch(type(op))
     return None if found is _rule.dispatch(Op) else found
-
-
-def all_batched(inputs: Sequence[Variable], batched: Sequence[bool], size: Size) -> list[Variable]:
-    """The inputs, with those that lack the axis repeated along it."""
-    return [x if b else repeat(x, size) for x, b in zip(inputs, batched, strict=True)]
 
 
 def _only_first(op: Op, batched: Sequence[bool]) -> None:

@@ -14,14 +14,12 @@ import numpy as np
 
 from graphc.errors import UndefinedGradientError
 from graphc.graph.basic import Apply, Maybe, Variable, Variables, only
-from graphc.graph.op import Op
 from graphc.ops.counting import Gather
-from graphc.ops.create import zeros_like
 from graphc.ops.factors import Sylvester, _qr_pullback, _require_square_part
-from graphc.ops.join import concatenate
 from graphc.ops.matrices import _FloatCores, _MatrixOp, complex_dtype, conj, transposed
+from graphc.ops.matrix_functions import pullback_by_blocks, pushforward_by_blocks
 from graphc.ops.shape import sizes_of
-from graphc.ops.shaping import broadcast_to, expand_dims, shape
+from graphc.ops.shaping import broadcast_to, expand_dims
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
@@ -142,20 +140,7 @@ class Logm(_Principal):
 
     kernel = "logm"
 
-    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        return [_derivative(self, transposed(inputs[0]), only(cotangents))]
-
-    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        return [_derivative(self, inputs[0], only(tangents))]
-
-
-def _derivative(function: Op, a: Variable, direction: Variable) -> TensorVariable:
-    """A block of a function of [[a, direction], [0, a]]: the derivative in that direction."""
-    top = concatenate([a, direction], axis=-1)
-    bottom = concatenate([zeros_like(direction), a], axis=-1)
-    whole: TensorVariable = function(concatenate([top, bottom], axis=-2))
-    n = shape(a)[-1]
-    return whole[..., :n, n:]
+    pullback, pushforward = pullback_by_blocks, pushforward_by_blocks
 
 
 class QZ(_PythonMatrices):
@@ -256,8 +241,7 @@ class Funm(_PythonMatrices):
             )
         return np.asarray(found)
 
-    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        return [_derivative(self, transposed(inputs[0]), only(cotangents))]
+    pullback = pullback_by_blocks
 
 
 _Function = Callable[[np.ndarray], np.ndarray]

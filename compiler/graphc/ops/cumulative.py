@@ -14,13 +14,12 @@ from graphc.graph.op import FieldOp
 from graphc.graph.tensor.convert import as_tensor_variable, constant, operand
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.undefined import is_discrete
-from graphc.ops.batching import all_batched
 from graphc.ops.counting import Gather, Scatter
 from graphc.ops.create import arange, ones_like, zeros_like
 from graphc.ops.join import concatenate
 from graphc.ops.kernel import KernelOp
 from graphc.ops.math import bitwise_or, eq, isnan, switch
-from graphc.ops.shaping import dimshuffle, moveaxis, swapaxes
+from graphc.ops.shaping import all_batched, dimshuffle, moveaxis, swapaxes
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from graphc.config import config
-from graphc.graph.basic import Apply, Flags, Maybe, Variable, Variables
+from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.undefined import kind_of
 from graphc.ops.create import zeros_like as zeros_like_
 from graphc.ops.math import cast, conj, real
 from graphc.ops.shape import shape_source
-from graphc.ops.shaping import repeat
+from graphc.ops.shaping import batch_in_front
 
 if TYPE_CHECKING:
     from graphc_runtime.thunk import Register
@@ -89,9 +89,7 @@ class WithDerivativesOf(Op):
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         return [tangents[1]]
 
-    def batch(self, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
-        """Both have the batch's axis."""
-        return [self(*(x if has else repeat(x, size) for x, has in zip(inputs, batched, strict=True)))]
+    batch = batch_in_front
 
 
 def total(terms: Sequence[Variable]) -> Variable | None:

@@ -585,6 +585,12 @@ def cast_to(x: Any, dtype: str) -> TensorVariable:
     return Cast(dtype)(x)
 
 
+def floating(x: TensorLike) -> TensorVariable:
+    """``x`` as a tensor variable of floating-point or complex numbers: integers and booleans in float64."""
+    x = as_tensor_variable(x)
+    return x if x.type.kind in "fc" else cast_to(x, "float64")
+
+
 def weak_operands(inputs: Sequence[Any]) -> list[TensorVariable | float]:
     """Operands as variables, but Python numbers as they are when at least one operand is an array."""
     weak = [is_weak_scalar(x) for x in inputs]

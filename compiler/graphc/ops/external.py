@@ -13,12 +13,13 @@ from typing import cast as cast_
 
 import numpy as np
 
-from graphc.graph.basic import Apply, Flags, Maybe, Variable, Variables, only
+from graphc.graph.basic import Apply, Maybe, Variable, Variables, only
 from graphc.graph.op import FieldOp
 from graphc.graph.tensor.convert import as_tensor_variable, is_weak_scalar, operand
 from graphc.graph.undefined import grad_not_implemented
 from graphc.ops.elementwise import ROWS, Elementwise, OperandType, cast_to, declare, register
 from graphc.ops.math import _nmtheta, _phim, _um, _unary, cast, exp2, floor, log2, maximum
+from graphc.ops.shaping import batch_in_front
 
 if TYPE_CHECKING:
     from graphc.graph.tensor import TensorLike
@@ -256,9 +257,7 @@ class ComplexSpecial(FieldOp):
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         return self._along(inputs[0], outputs[0], only(tangents))
 
-    def batch(self, node: Apply, inputs: Variables, batched: Flags, size: TensorVariable) -> list[Variable]:
-        """Elements stay elements."""
-        return [self(inputs[0])]
+    batch = batch_in_front
 
 
 def of_complex(name: str) -> Callable[[Any], Variable | None]:

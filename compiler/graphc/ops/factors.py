@@ -26,7 +26,7 @@ from graphc.ops.matrices import (
     transposed,
 )
 from graphc.ops.shape import product_of, sizes_of
-from graphc.ops.shaping import dimshuffle, repeat, reshape, shape
+from graphc.ops.shaping import batch_in_front, dimshuffle, reshape, shape
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
@@ -43,9 +43,7 @@ class _Solver(_MatrixOp):
         """Many right-hand sides of one matrix are columns."""
         a, b = inputs
         if batched[0] or node.inputs[0].type.ndim > 2:
-            return [
-                self(*(x if known else repeat(x, size) for x, known in zip(inputs, batched, strict=True)))
-            ]
+            return batch_in_front(self, node, inputs, batched, size)
         return [columns_solved(self, a, b)]
 
 

@@ -17,7 +17,7 @@ from graphc.graph.tensor.type import TensorType
 from graphc.library import find
 from graphc.ops.elementwise import cast_to
 from graphc.ops.shape import checked_size
-from graphc.ops.shaping import broadcast_to, repeat, shape_padleft
+from graphc.ops.shaping import all_batched, broadcast_to, shape_padleft
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
@@ -156,7 +156,7 @@ class _CoreOp(FieldOp):
         count = len(self.signature.operands)
         if any(batched[count:]):
             raise VectorizeError(f"{self} cannot take a batch of sizes")
-        tensors = [x if b else repeat(x, size) for x, b in zip(inputs[:count], batched, strict=False)]
+        tensors = all_batched(inputs[:count], batched[:count], size)
         return list(self(*tensors, *inputs[count:], return_list=True))
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from graphc.graph.basic import Apply, Flags, Maybe, Variable, Variables, only
+from graphc.graph.basic import Apply, Maybe, Variable, Variables, only
 from graphc.graph.op import Op
 from graphc.ops.create import zeros_like
 from graphc.ops.elementwise import is_complex
@@ -34,7 +34,7 @@ from graphc.ops.reduce import any as any_
 from graphc.ops.reduce import prod
 from graphc.ops.reduce import sum as sum_
 from graphc.ops.shape import size_of
-from graphc.ops.shaping import expand_dims, repeat, shape, shape_padright
+from graphc.ops.shaping import batch_in_front, expand_dims, shape, shape_padright
 from graphc.ops.spectral import SVD
 
 if TYPE_CHECKING:
@@ -119,9 +119,7 @@ class Cofactors(Op):
         """Second derivatives are symmetric."""
         return [self.pullback(inputs, outputs, tangents[:1])[0]]
 
-    def batch(self, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
-        """Matrices may have any leading axes."""
-        return [self(*(x if has else repeat(x, size) for x, has in zip(inputs, batched, strict=True)))]
+    batch = batch_in_front
 
 
 def _turned(a: Variable) -> tuple[Variable, Variable, Variable, Variable]:
@@ -197,22 +195,32 @@ class Pinv(_MatrixOp):
         return [conj(along + rows + columns), None]
 
 
+def directional(function: Op, a: Variable, direction: Variable) -> TensorVariable:
+    """A block of a function of [[a, direction], [0, a]]: the derivative in that direction."""
+    top = concatenate([a, direction], axis=-1)
+    bottom = concatenate([zeros_like(direction), a], axis=-1)
+    whole: TensorVariable = function(concatenate([top, bottom], axis=-2))
+    n = shape(a)[-1]
+    return whole[..., :n, n:]
+
+
+def pullback_by_blocks(
+    op: Op, inputs: Variables, outputs: Variables, cotangents: Maybe
+) -> list[Variable | None]:
+    """`Op.pullback` of a function of matrices."""
+    return [directional(op, transposed(inputs[0]), only(cotangents))]
+
+
+def pushforward_by_blocks(
+    op: Op, inputs: Variables, outputs: Variables, tangents: Maybe
+) -> list[Variable | None]:
+    """`Op.pushforward` of a function of matrices."""
+    return [directional(op, inputs[0], only(tangents))]
+
+
 class Expm(_MatrixOp):
     """Matrix exponential."""
 
     kernel = "expm"
 
-    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        return [derivative_of_expm(transposed(inputs[0]), only(cotangents))]
-
-    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        return [derivative_of_expm(inputs[0], only(tangents))]
-
-
-def derivative_of_expm(a: Variable, direction: Variable) -> TensorVariable:
-    """Of the exponential at a: a block of the exponential of [[a, direction], [0, a]]."""
-    zero = zeros_like(direction)
-    top = concatenate([a, direction], axis=-1)
-    whole: TensorVariable = Expm()(concatenate([top, concatenate([zero, a], axis=-1)], axis=-2))
-    n = shape(a)[-1]
-    return whole[..., :n, n:]
+    pullback, pushforward = pullback_by_blocks, pushforward_by_blocks

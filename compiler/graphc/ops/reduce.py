@@ -226,7 +226,8 @@ def reduced(
     return with_axes(result, axes, x.type.ndim) if keepdims else result
 
 
-def with_axes(x: Variable, axes: tuple[int, ...], ndim: int) -> TensorVariable:
+def with_axes(x: Variable, axes: Sequence[int], ndim: int) -> TensorVariable:
+    """The result of a reduction with the axes that it removed."""
     kept = iter(range(ndim))
     return dimshuffle(x, tuple("x" if axis in axes else next(kept) for axis in range(ndim)))
 

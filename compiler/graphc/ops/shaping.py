@@ -679,3 +679,15 @@ def shape_tuple(x: TensorLike) -> tuple[TensorVariable, ...]:
 def repeat(x: Variable, size: Size) -> Variable:
     """``x`` repeated along a new leading axis."""
     return broadcast_to(x, (size, *sizes_of(x)))
+
+
+def all_batched(inputs: Sequence[Variable], batched: Sequence[bool], size: Size) -> list[Variable]:
+    """The inputs, with those that lack the axis of a batch repeated along it."""
+    return [x if b else repeat(x, size) for x, b in zip(inputs, batched, strict=True)]
+
+
+def batch_in_front(
+    op: Op, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Size
+) -> list[Variable]:
+    """`Op.batch` of an op whose inputs may have any leading axes."""
+    return list(op(*all_batched(inputs, batched, size), return_list=True))

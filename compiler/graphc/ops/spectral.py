@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from graphc.graph.basic import Apply, Flags, Maybe, Variable, Variables, only
+from graphc.graph.basic import Apply, Maybe, Variable, Variables, only
 from graphc.graph.op import FieldOp, same_tangent
 from graphc.graph.replace import rebuild
 from graphc.graph.traversal import ancestors
@@ -50,7 +50,7 @@ from graphc.ops.matrices import (
 from graphc.ops.reduce import max as max_
 from graphc.ops.reduce import sum as sum_
 from graphc.ops.shape import size_of
-from graphc.ops.shaping import expand_dims
+from graphc.ops.shaping import batch_in_front, expand_dims
 
 if TYPE_CHECKING:
     from graphc_runtime.thunk import Register
@@ -103,9 +103,7 @@ class Apart(FieldOp):
 
     pushforward = same_tangent
 
-    def batch(self, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
-        """Values may have any leading axes."""
-        return [self(inputs[0])]
+    batch = batch_in_front
 
 
 # Values that differ by so many rounding errors of the largest one, times their number, are equal.

@@ -20,7 +20,7 @@ from graphc.ops.checks import required
 from graphc.ops.create import full as full_
 from graphc.ops.cumulative import Cumulative, Running
 from graphc.ops.dimshuffle import normalize_axes, normalize_axis
-from graphc.ops.elementwise import cast_to
+from graphc.ops.elementwise import cast_to, floating
 from graphc.ops.join import concatenate
 from graphc.ops.math import abs as abs_
 from graphc.ops.math import (
@@ -441,9 +441,7 @@ def gradient(
         >>> pt.gradient([1.0, 4.0, 9.0]).eval()
         array([3., 4., 5.])
     """
-    f = as_tensor_variable(f)
-    if f.type.kind in "biu":
-        f = cast(f, "float64")
+    f = floating(f)
     if edge_order not in (1, 2):
         raise ValueError(f"edge_order must be 1 or 2, got {edge_order}")
     axes = normalize_axes(axis, f.type.ndim, "gradient")

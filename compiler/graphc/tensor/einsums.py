@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.elementwise import cast_to
-from graphc.ops.matrices import Matmul
 from graphc.ops.reduce import Reduce
-from graphc.ops.shape import product_of, size_of
-from graphc.ops.shaping import Reshape, dimshuffle, specify_shape
+from graphc.ops.shape import size_of
+from graphc.ops.shaping import dimshuffle, specify_shape
 from graphc.ops.table.arithmetic import promote
+from graphc.tensor.products import contracted
 from graphc.tensor.rearranging import diagonal
 from graphc_runtime.record import record
 
@@ -385,47 +385,9 @@ def _contract(a: _Term, b: _Term, later: set[str], output: Sequence[str]) -> _Te
         return _summed(_Term(product, labels), later)
     if _first(free[1], output) < _first(free[0], output):
         a, b, free = b, a, free[::-1]
-    return _matrix_product(a, b, batch, summed, (free[0], free[1]))
+    places = [[t.labels.index(x) for x in labels] for labels in (summed, batch) for t in (a, b)]
+    return _Term(contracted(a.value, b.value, *places), [*batch, *free[0], *free[1]])
 
 
 def _first(labels: Sequence[str], output: Sequence[str]) -> int:
     return min((output.index(x) for x in labels if x in output), default=len(output))
-
-
-def _matrix_product(
-    a: _Term, b: _Term, batch: list[str], summed: list[str], free: tuple[list[str], list[str]]
-) -> _Term:
-    rows, columns = free
-    sizes = {label: size_of(term.value, i) for term in (b, a) for i, label in enumerate(term.labels)}
-    lead = [sizes[x] for x in batch]
-    b = _with_sizes_of(a, b, summed)
-    left = _grouped(_arrange(a, [*batch, *rows, *summed]), len(batch), len(rows))
-    right = _grouped(_arrange(b, [*batch, *summed, *columns]), len(batch), len(summed))
-    product = Matmul()(left, right)
-    if len(rows) != 1 or len(columns) != 1:
-        product = Reshape()(product, *lead, *(sizes[x] for x in rows), *(sizes[x] for x in columns))
-    return _Term(product, [*batch, *rows, *columns])
-
-
-def _with_sizes_of(a: _Term, b: _Term, summed: list[str]) -> _Term:
-    """b with the sizes that a has along the indices summed over: one axis made of several would only show
-    that the products of their sizes agree.
-    """
-    expected: list[object] = [None] * len(b.labels)
-    for label in summed if len(summed) > 1 else ():
-        i, j = a.labels.index(label), b.labels.index(label)
-        if None in (a.value.type.shape[i], b.value.type.shape[j]):
-            expected[j] = size_of(a.value, i)
-    if all(size is None for size in expected):
-        return b
-    return _Term(specify_shape(b.value, expected), b.labels)
-
-
-def _grouped(term: _Term, batch: int, split: int) -> TensorVariable:
-    """A tensor with the axes after the batch joined into two, the first of them made of ``split`` axes."""
-    x = term.value
-    if split == 1 and x.type.ndim == batch + 2:
-        return x
-    sizes = [size_of(x, i) for i in range(x.type.ndim)]
-    middle = batch + split
-    return Reshape()(x, *sizes[:batch], product_of(sizes[batch:middle]), product_of(sizes[middle:]))

@@ -12,12 +12,12 @@ from graphc.hooks import publish
 from graphc.ops.checks import CheckAndRaise, required
 from graphc.ops.create import arange, bounded
 from graphc.ops.join import stack
-from graphc.ops.math import bitwise_and, cast, clip, floor_div, ge, le, lt
+from graphc.ops.math import bitwise_and, cast, clip, ge, le, lt
 from graphc.ops.reduce import all as all_
 from graphc.ops.reduce import prod
 from graphc.ops.shape import known_size, product_of, size_of, sizes_of
 from graphc.ops.shaping import as_sizes, expand_dims
-from graphc.tensor.masks import flatnonzero, nonzero
+from graphc.tensor.masks import flatnonzero, nonzero, unravel
 from graphc.tensor.rearranging import diag_indices
 
 if TYPE_CHECKING:
@@ -40,11 +40,7 @@ def unravel_index(indices: TensorLike, shape: SizeLike, order: str = "C") -> lis
     inside = all_(bitwise_and(ge(rest, 0), lt(rest, product_of(sizes))))
     message = "unravel_index: a position is out of bounds for the shape"
     rest = CheckAndRaise(ValueError, message)(rest, inside, *_countable(sizes))
-    found: list[TensorVariable] = []
-    for size in reversed(sizes[1:]):
-        found.insert(0, rest % size)
-        rest = floor_div(rest, size)
-    found.insert(0, rest)
+    found = unravel(rest, sizes)
     return found if order == "C" else found[::-1]
 
 

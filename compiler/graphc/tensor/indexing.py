@@ -25,12 +25,10 @@ from graphc.ops.elementwise import cast_to, expand_left
 from graphc.ops.math import (
     bitwise_and,
     cast,
-    clip,
     ge,
     lt,
     maximum,
     minimum,
-    mod,
     mul,
     second,
     switch,
@@ -60,7 +58,7 @@ from graphc.ops.shaping import (
     specify_shape,
 )
 from graphc.ops.subtensor import FULL, SYMBOLIC, Bound, Entry, IncSubtensor, Subtensor, fitting
-from graphc.tensor.masks import masked, nonzero, true_positions
+from graphc.tensor.masks import by_mode, masked, nonzero, true_positions
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:
@@ -631,13 +629,8 @@ def take(a: Any, indices: Any, axis: Any = None, mode: str | None = "raise") -> 
         )
     a, axis = on_axis(a, axis, "take")
     size = sizes_of(a)[axis]
-    mode = "raise" if mode is None else mode
-    if mode == "wrap":
-        indices = mod(cast(indices, "int64"), size)
-    elif mode == "clip":
-        indices = clip(cast(indices, "int64"), 0, size - 1)
-    elif mode != "raise":
-        raise ValueError(f"mode must be raise, wrap or clip, got {mode!r}")
+    if mode not in (None, "raise"):
+        indices = by_mode(cast(indices, "int64"), size, mode)
     return a[(slice(None),) * axis + (indices,)]
 
 

@@ -113,6 +113,21 @@ def argwhere(a: TensorLike) -> TensorVariable:
     return stack(nonzero(mask), axis=1)
 
 
+def by_mode(index: Any, size: Any, mode: str) -> TensorVariable:
+    """Positions as ``mode`` says of those beyond the ends: "wrap" and "clip" move them, "raise" does not.
+
+    Raises:
+        ValueError: another mode.
+    """
+    if mode == "wrap":
+        return mod(index, size)
+    if mode == "clip":
+        return clip(index, 0, size - 1)
+    if mode != "raise":
+        raise ValueError(f"mode must be raise, wrap or clip, got {mode!r}")
+    return index
+
+
 def nonzero_values(a: TensorLike) -> TensorVariable:
     """The nonzero elements, flattened.
 
@@ -242,15 +257,10 @@ def choose(a: TensorLike, choices: Any, out: None = None, mode: str = "raise") -
             return _choose_row(index, stacked, mode)
         choices = [stacked[i] for i in range(stacked.type.shape[0])]
     options = [as_tensor_variable(c) for c in choices]
-    if mode == "wrap":
-        index = mod(index, len(options))
-    elif mode == "clip":
-        index = clip(index, 0, len(options) - 1)
-    elif mode == "raise":
+    index = by_mode(index, len(options), mode)
+    if mode == "raise":
         # Reading at the index checks it.
         index = constant(np.arange(len(options)))[switch(lt(index, 0), len(options), index)]
-    else:
-        raise ValueError(f"mode must be raise, wrap or clip, got {mode!r}")
     result = options[-1]
     for i in reversed(range(len(options) - 1)):
         result = switch(eq(index, i), options[i], result)
@@ -260,14 +270,9 @@ def choose(a: TensorLike, choices: Any, out: None = None, mode: str = "raise") -
 def _choose_row(index: TensorVariable, stacked: TensorVariable, mode: str) -> TensorVariable:
     """`choose` among a number of rows that is not known yet: one element of each column."""
     count = size_of(stacked, 0)
-    if mode == "wrap":
-        index = mod(index, count)
-    elif mode == "clip":
-        index = clip(index, 0, count - 1)
-    elif mode == "raise":
+    index = by_mode(index, count, mode)
+    if mode == "raise":
         index = switch(lt(index, 0), count, index)
-    else:
-        raise ValueError(f"mode must be raise, wrap or clip, got {mode!r}")
     rank = max(index.type.ndim, stacked.type.ndim - 1)
     index = atleast_Nd(index, n=rank)
     sizes = sizes_of(stacked)

@@ -21,7 +21,6 @@ from graphc.ops.shaping import (
     dimshuffle,
     expand_dims,
     ravel,
-    reshape,
     shape_padleft,
     shape_padright,
     specify_shape,
@@ -183,8 +182,6 @@ def tensordot(a: TensorLike, b: TensorLike, axes: PairedAxes = 2) -> TensorVaria
     """
     a, b = as_tensor_variable(a), as_tensor_variable(b)
     of_a, of_b = _tensordot_axes(a, b, axes)
-    free_a = [axis for axis in range(a.type.ndim) if axis not in of_a]
-    free_b = [axis for axis in range(b.type.ndim) if axis not in of_b]
     for i, j in zip(of_a, of_b, strict=True):
         m, n = a.type.shape[i], b.type.shape[j]
         if m is not None and n is not None and m != n:
@@ -193,18 +190,43 @@ def tensordot(a: TensorLike, b: TensorLike, axes: PairedAxes = 2) -> TensorVaria
         return a * b
     if len(of_a) == 1 and a.type.ndim <= 2 and b.type.ndim <= 2:
         return dot(a if of_a[0] == a.type.ndim - 1 else a.T, b if of_b[0] == 0 else b.T)
+    return contracted(a, b, of_a, of_b)
+
+
+def contracted(
+    a: TensorVariable,
+    b: TensorVariable,
+    of_a: Sequence[int],
+    of_b: Sequence[int],
+    batch_a: Sequence[int] = (),
+    batch_b: Sequence[int] = (),
+) -> TensorVariable:
+    """A matrix product over axes of two tensors.
+
+    Args:
+        a, b: tensors.
+        of_a, of_b: axes that are summed over, in pairs.
+        batch_a, batch_b: axes of a batch of products, in pairs.
+
+    Returns:
+        The axes of the batch as a has them, then those left of a, then those left of b.
+    """
+    free_a = [axis for axis in range(a.type.ndim) if axis not in (*of_a, *batch_a)]
+    free_b = [axis for axis in range(b.type.ndim) if axis not in (*of_b, *batch_b)]
+    sizes_a, sizes_b, batch = sizes_of(a), sizes_of(b), len(batch_a)
     if len(of_a) > 1:
         b = _with_sizes_of(a, b, of_a, of_b)
-    left = _as_matrix(dimshuffle(a, (*free_a, *of_a)), len(free_a))
-    right = _as_matrix(dimshuffle(b, (*of_b, *free_b)), len(of_b))
+    left = _grouped(dimshuffle(a, (*batch_a, *free_a, *of_a)), batch, len(free_a))
+    right = _grouped(dimshuffle(b, (*batch_b, *of_b, *free_b)), batch, len(of_b))
     product = Matmul()(left, right)
     if len(free_a) == 1 and len(free_b) == 1:
         return product
-    sizes_a, sizes_b = sizes_of(a), sizes_of(b)
-    return Reshape()(product, *(sizes_a[i] for i in free_a), *(sizes_b[i] for i in free_b))
+    return Reshape()(product, *(sizes_a[i] for i in (*batch_a, *free_a)), *(sizes_b[i] for i in free_b))
 
 
-def _with_sizes_of(a: TensorVariable, b: TensorVariable, of_a: list[int], of_b: list[int]) -> TensorVariable:
+def _with_sizes_of(
+    a: TensorVariable, b: TensorVariable, of_a: Sequence[int], of_b: Sequence[int]
+) -> TensorVariable:
     """b with the sizes of the axes of a that its axes are summed with: joined into one axis, they would only
     show that the products of these sizes agree.
     """
@@ -215,13 +237,12 @@ def _with_sizes_of(a: TensorVariable, b: TensorVariable, of_a: list[int], of_b: 
     return b if all(size is None for size in expected) else specify_shape(b, expected)
 
 
-def _as_matrix(x: TensorVariable, split: int) -> TensorVariable:
-    """x with its first ``split`` axes joined into one, and the others into another."""
-    ndim = x.type.ndim
-    if ndim == 2 and split == 1:
+def _grouped(x: TensorVariable, batch: int, split: int) -> TensorVariable:
+    """x with the axes after the batch joined into two, the first of them made of ``split`` axes."""
+    if split == 1 and x.type.ndim == batch + 2:
         return x
-    sizes = sizes_of(x)
-    return Reshape()(x, product_of(sizes[:split]), product_of(sizes[split:]))
+    sizes, middle = sizes_of(x), batch + split
+    return Reshape()(x, *sizes[:batch], product_of(sizes[batch:middle]), product_of(sizes[middle:]))
 
 
 def batched_dot(a: TensorLike, b: TensorLike) -> TensorVariable:
@@ -269,13 +290,7 @@ def batched_tensordot(
     )
     if len(left) != len(right) or 0 in (*left, *right):
         raise ValueError(f"axes must be as many for x and y, and not the first one; got {axes}")
-    free_x = [i for i in range(1, x.type.ndim) if i not in left]
-    free_y = [i for i in range(1, y.type.ndim) if i not in right]
-    nx, ny = sizes_of(x), sizes_of(y)
-    summed = product_of([nx[i] for i in left])
-    a = reshape(dimshuffle(x, (0, *free_x, *left)), (nx[0], product_of([nx[i] for i in free_x]), summed))
-    b = reshape(dimshuffle(y, (0, *right, *free_y)), (ny[0], summed, product_of([ny[i] for i in free_y])))
-    return reshape(matmul(a, b), [nx[0], *(nx[i] for i in free_x), *(ny[i] for i in free_y)])
+    return contracted(x, y, left, right, (0,), (0,))
 
 
 def dense_dot(a: TensorLike, b: TensorLike) -> TensorVariable:

@@ -15,7 +15,7 @@ from graphc.ops.checks import required
 from graphc.ops.counting import Gather, Partition, Sort
 from graphc.ops.create import alloc
 from graphc.ops.dimshuffle import normalize_axes, normalize_axis
-from graphc.ops.elementwise import cast_to
+from graphc.ops.elementwise import cast_to, floating
 from graphc.ops.join import concatenate, stack
 from graphc.ops.math import abs as abs_
 from graphc.ops.math import (
@@ -121,11 +121,6 @@ FEW = 4
 METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
-def _floats(x: TensorLike) -> TensorVariable:
-    x = as_tensor_variable(x)
-    return x if x.type.kind in "fc" else cast_to(x, "float64")
-
-
 def _joined_last(x: TensorVariable, axis: AxisLike, what: str) -> tuple[TensorVariable, tuple[int, ...]]:
     """The axes joined into one, after the others; also the axes."""
     axes = normalize_axes(axis, x.type.ndim, what)
@@ -159,7 +154,7 @@ def median(x: TensorLike, axis: AxisLike = None, keepdims: bool = False) -> Tens
         >>> pt.median([3.0, 1.0, 2.0]).eval()
         array(2.)
     """
-    x = _floats(x)
+    x = floating(x)
     rows, axes = _joined_last(x, axis, "median")
     count = size_of(rows, rows.type.ndim - 1)
     lower, upper = maximum(floor_div(count - 1, 2), 0), floor_div(count, 2)
@@ -245,7 +240,7 @@ def quantile(
         >>> pt.quantile([1.0, 2.0, 3.0], 0.5).eval()
         array(2.)
     """
-    return _quantile(_floats(x), q, axis, kwargs.pop("interpolation", method), keepdims, False)
+    return _quantile(floating(x), q, axis, kwargs.pop("interpolation", method), keepdims, False)
 
 
 def _quantile(
@@ -401,7 +396,7 @@ def nanmean(x: TensorLike, axis: AxisLike = None, keepdims: bool = False) -> Ten
         >>> pt.nanmean([np.nan, 1.0, 2.0]).eval()
         array(1.5)
     """
-    x = _floats(x)
+    x = floating(x)
     return _mean_of_present(x, _present(x), axis, keepdims)
 
 
@@ -412,7 +407,7 @@ def nanvar(x: TensorLike, axis: AxisLike = None, ddof: int = 0, keepdims: bool =
         >>> pt.nanvar([np.nan, 1.0, 5.0]).eval()
         array(4.)
     """
-    x = _floats(x)
+    x = floating(x)
     deviation = x - nanmean(x, axis=axis, keepdims=True)
     squares = sqr(abs_(deviation)) if x.type.kind == "c" else sqr(deviation)
     return _mean_of_present(squares, _present(x), axis, keepdims, ddof)
@@ -447,7 +442,7 @@ def nanquantile(
         >>> pt.nanquantile([np.nan, 1.0, 3.0], 0.25).eval()
         array(1.5)
     """
-    return _quantile(_floats(x), q, axis, method, keepdims, True)
+    return _quantile(floating(x), q, axis, method, keepdims, True)
 
 
 def nanpercentile(

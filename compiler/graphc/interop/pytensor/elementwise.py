@@ -44,7 +44,7 @@ from graphc.interop.pytensor.equal_rows import equal_row
 from graphc.ops.advanced import Take
 from graphc.ops.checks import CheckAndRaise
 from graphc.ops.dimshuffle import DimShuffle
-from graphc.ops.elementwise import Cast, Elementwise
+from graphc.ops.elementwise import Cast, Elementwise, masked
 from graphc.ops.shaping import BroadcastTo, Reshape, SpecifyShape
 from graphc.ops.subtensor import Subtensor
 
@@ -75,7 +75,7 @@ def product(factors: list[Variable]) -> Variable:
         found = _masked(factor)
         if found is not None:
             condition, kept, first = found
-            return _switch(condition, product([*factors[:i], kept, *factors[i + 1 :]]), first)
+            return masked(condition, product([*factors[:i], kept, *factors[i + 1 :]]), first)
     return _ratio([(factor, 1) for factor in factors])
 
 
@@ -87,7 +87,7 @@ def quotient(x: Variable, y: Variable) -> Variable:
     if found is None:
         return _ratio([(x, 1), (y, -1)])
     condition, kept, first = found
-    return _switch(condition, quotient(kept, y), first)
+    return masked(condition, quotient(kept, y), first)
 
 
 def negative(x: Variable) -> Variable:
@@ -96,7 +96,7 @@ def negative(x: Variable) -> Variable:
     if found is None:
         return pt.neg(x)
     condition, kept, first = found
-    return _switch(condition, pt.neg(kept), first)
+    return masked(condition, pt.neg(kept), first)
 
 
 def total(terms: list[Term]) -> Variable:
@@ -121,12 +121,12 @@ def summed(x: Variable, axes: tuple[int, ...], reduce_sum: Callable[[Variable], 
         axes: those that the sum removes.
         reduce_sum: computes the sum as it stands.
     """
-    masked = _masked(x) if axes else None
-    if masked is not None:
-        condition, kept, first = masked
+    found = _masked(x) if axes else None
+    if found is not None:
+        condition, kept, first = found
         one = _one_along(condition, axes)
         if one is not None:
-            return _switch(one, summed(_in_shape_of(x, kept), axes, reduce_sum), first)
+            return masked(one, summed(_in_shape_of(x, kept), axes, reduce_sum), first)
     factors = _factors(x, 1) if axes and x.type.kind == "f" else []
     outside = [_outside(v, power, axes) for v, power in factors]
     rest = [factor for factor, found in zip(factors, outside, strict=True) if found is None]
@@ -216,11 +216,6 @@ def _spread(plain: Variable, made: Variable) -> Variable:
     if made.type.shape == plain.type.shape:
         return made
     return pt.broadcast_to(made, [plain.shape[axis] for axis in range(plain.type.ndim)])
-
-
-def _switch(condition: Variable, kept: Variable, first: bool) -> Variable:
-    zero = pt.constant(np.zeros((), kept.type.dtype))
-    return pt.switch(condition, kept, zero) if first else pt.switch(condition, zero, kept)
 
 
 def _masked(v: Variable) -> tuple[Variable, Variable, bool] | None:

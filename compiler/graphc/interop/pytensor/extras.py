@@ -87,18 +87,6 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return list(solver(inner[0], inner[1:], value, **given).make_node(*inputs).outputs)
 
 
-@converts("Argmax")
-def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    (x,) = inputs
-    ndim = x.type.ndim
-    axes = tuple(range(ndim)) if op.axis is None else tuple(int(axis) % ndim for axis in op.axis)
-    if not axes:
-        return pt.zeros_like(x, dtype="int64")
-    kept = [axis for axis in range(ndim) if axis not in axes]
-    last = pt.flatten(pt.dimshuffle(x, *kept, *axes), ndim=len(kept) + 1)
-    return pt.argmax(last, axis=-1)
-
-
 def _softmax_pullback(op: Op, cotangent: TensorVariable, result: TensorVariable) -> Result:
     weighted = cotangent * result
     return weighted - pt.sum(weighted, axis=op.axis, keepdims=True) * result
@@ -196,6 +184,7 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
 calls(
     {
         "CheckAndRaise": lambda op, *inputs: raise_op.CheckAndRaise(op.exc_type, op.msg)(*inputs),
+        "Argmax": "argmax axis",
         "Softmax": "special.softmax axis",
         "SoftmaxGrad": _softmax_pullback,
         "LogSoftmax": "special.log_softmax axis",

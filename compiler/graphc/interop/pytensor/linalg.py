@@ -133,8 +133,7 @@ def _qr(op: Op, a: Variable) -> Any:
     """PyTensor's names of modes are SciPy's, where "full" is NumPy's "complete"."""
     if op.mode == "raw":
         raise NoConversion("the mode raw, LAPACK's own form")
-    mode = {"full": "complete", "economic": "reduced"}.get(op.mode, op.mode)
-    return pt.linalg.qr(a, mode=mode, pivoting=op.pivoting)
+    return pt.linalg.qr(a, mode=op.mode, pivoting=op.pivoting)
 
 
 def _lu(op: Op, a: Variable) -> Result:

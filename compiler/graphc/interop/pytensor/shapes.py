@@ -5,7 +5,6 @@ ops that hand values through.
 
 from __future__ import annotations
 
-from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,14 +13,13 @@ from pytensor.tensor.subtensor import indices_from_subtensor
 
 import graphc.gradient as gradient
 import graphc.tensor as pt
-from graphc.interop.pytensor.convert import Converter, Values, calls, converts, known_int, sizes
+from graphc.interop.pytensor.convert import Converter, Values, calls, converts, known_int
 from graphc.interop.pytensor.types import is_tensor
-from graphc.ops.shape import made_as
+from graphc.ops.shape import MakeVector, made_as
 
 if TYPE_CHECKING:
     from pytensor.graph.op import Op
 
-    from graphc.graph.tensor.variable import TensorVariable
     from graphc.interop.pytensor.convert import Result
 
 
@@ -81,17 +79,11 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return pt.permute_row_elements(inputs[0], inputs[1], inverse=bool(inverse))
 
 
-def _join_dims(op: Op, x: TensorVariable) -> TensorVariable:
-    known, first, end = sizes(x), op.start_axis, op.start_axis + op.n_axes
-    one: TensorVariable = pt.constant(np.int64(1))
-    return pt.reshape(x, [*known[:first], reduce(pt.mul, known[first:end], one), *known[end:]])
-
-
 @converts("SplitDims")
 def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     x, parts = inputs
-    known, count = sizes(x), node.outputs[0].type.ndim - x.type.ndim + 1
-    return pt.reshape(x, [*known[: op.axis], *(parts[i] for i in range(count)), *known[op.axis + 1 :]])
+    count = node.outputs[0].type.ndim - x.type.ndim + 1
+    return pt.split_dims(x, [parts[i] for i in range(count)], op.axis)
 
 
 @converts("Alloc")
@@ -104,12 +96,6 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     if given.broadcastable != made.broadcastable:
         return pt.alloc(*inputs)
     return inputs[0] if given.shape == made.shape else pt.specify_shape(inputs[0], made.shape)
-
-
-def _make_vector(op: Op, *entries: TensorVariable) -> TensorVariable:
-    if not entries:
-        return pt.constant(np.zeros(0, op.dtype))
-    return pt.stack([pt.cast(x, op.dtype) for x in entries])
 
 
 @converts("Join")
@@ -152,11 +138,11 @@ calls(
         "ScalarFromTensor TypeCastingOp ViewOp OutputGuard CpuContiguous SpecifyAssumptions": _passed,
         "DisconnectedGrad GradScale ZeroGrad": _passed,
         "MakeSlice": lambda op, *ends: slice(*ends),
-        "JoinDims": _join_dims,
+        "JoinDims": "join_dims start_axis n_axes",
         "AllocEmpty": lambda op, *shape: pt.empty(shape, dtype=op.dtype),
         "Shape_i": lambda op, x: x.shape[op.i],
         "SpecifyShape": lambda op, x, *shape: pt.specify_shape(x, shape),
-        "MakeVector": _make_vector,
+        "MakeVector": lambda op, *entries: MakeVector(op.dtype)(*entries),
         "ExtractDiag": lambda op, x: pt.diagonal(x, op.offset, op.axis1, op.axis2),
         "GradClip": lambda op, x: gradient.grad_clip(x, op.clip_lower_bound, op.clip_upper_bound),
         "Nonzero": "nonzero",

@@ -44,6 +44,13 @@ def square(x: TensorLike, what: str) -> TensorVariable:
     return x
 
 
+def raises(on_error: str) -> bool:
+    """True if a matrix without a factor is an error; else results are NaN."""
+    if on_error not in ("raise", "nan"):
+        raise ValueError(f'on_error must be "raise" or "nan", got {on_error!r}')
+    return on_error == "raise"
+
+
 def smaller_size(x: Variable) -> TensorVariable:
     """The smaller of the last two sizes, a 0-d int64."""
     m, n = x.type.shape[-2:]

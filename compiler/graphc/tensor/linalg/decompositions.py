@@ -24,7 +24,7 @@ from graphc.ops.matrices import adjoint, diagonal, on_diagonal, real
 from graphc.ops.shape import size_of
 from graphc.ops.shaping import expand_dims, specify_shape, squeeze
 from graphc.ops.spectral import SVD, Eig, Eigh, Eigvalsh, SingularValues, SVDFull
-from graphc.tensor.linalg.checks import matrix, smaller_size, square
+from graphc.tensor.linalg.checks import matrix, raises, smaller_size, square
 from graphc.tensor.rearranging import alloc_diag
 
 if TYPE_CHECKING:
@@ -55,9 +55,7 @@ def cholesky(
         array([[2., 0.],
                [1., 1.]])
     """
-    if on_error not in ("raise", "nan"):
-        raise ValueError(f'on_error must be "raise" or "nan", got {on_error!r}')
-    return Cholesky(bool(lower), on_error == "raise")(square(x, "cholesky"))
+    return Cholesky(bool(lower), raises(on_error))(square(x, "cholesky"))
 
 
 def lu_factor(

@@ -15,7 +15,7 @@ from graphc.ops.create import eye, zeros_like
 from graphc.ops.math import abs as abs_
 from graphc.ops.math import bitwise_and, cast, gt, maximum, sqr, switch
 from graphc.ops.matrices import float_dtype, real_dtype
-from graphc.ops.matrix_functions import Det, Expm, Inv, Pinv, SLogDet, derivative_of_expm
+from graphc.ops.matrix_functions import Det, Expm, Inv, Pinv, SLogDet, directional
 from graphc.ops.reduce import max as max_
 from graphc.ops.reduce import sum as sum_
 from graphc.ops.shape import size_of, sizes_of
@@ -120,7 +120,7 @@ def expm_frechet(
     a, direction = square(A, "expm_frechet"), square(E, "expm_frechet")
     if a.type.ndim != direction.type.ndim:
         raise ValueError(f"expm_frechet takes matrices of one shape, got {a.type} and {direction.type}")
-    slope = derivative_of_expm(a, direction)
+    slope = directional(Expm(), a, direction)
     return (Expm()(a), slope) if compute_expm else slope
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.ops.dimshuffle import normalize_axes
+from graphc.ops.elementwise import floating
 from graphc.ops.math import abs as abs_
 from graphc.ops.math import cast, gt, imag, maximum, ne, real, sqr, sqrt
 from graphc.ops.math import pow as pow_
@@ -48,7 +49,7 @@ def norm(
         >>> pt.linalg.norm([3.0, 4.0]).eval()
         array(5.)
     """
-    x = _floats(x)
+    x = floating(x)
     if isinstance(ord, str):
         ord = _INFINITIES.get(ord, "fro" if ord == "f" else ord)
     if axis is None:
@@ -65,11 +66,6 @@ def norm(
     if len(axes) == 2 and axes[0] != axes[1]:
         return _matrix(x, ord, axes[0], axes[1], keepdims)
     raise ValueError(f"norm takes one or two different axes, got {axis!r}")
-
-
-def _floats(x: TensorLike) -> TensorVariable:
-    x = as_tensor_variable(x)
-    return cast(x, "float64") if x.type.kind in "biu" else x
 
 
 def _squares(x: TensorVariable) -> TensorVariable:
@@ -128,7 +124,7 @@ def vector_norm(
         >>> pt.linalg.vector_norm([3.0, 4.0]).eval()
         array(5.)
     """
-    x = _floats(x)
+    x = floating(x)
     if axis is None:
         found = _vector(ravel(x), ord, 0, False)
         return expand_dims(found, tuple(range(x.type.ndim))) if keepdims and x.type.ndim else found
@@ -169,7 +165,7 @@ def cond(x: TensorLike, p: Any = None) -> TensorVariable:
     """
     x = matrix(x, "cond")
     if p in (None, 2, -2):
-        values: Any = svd(_floats(x), compute_uv=False)
+        values: Any = svd(floating(x), compute_uv=False)
         largest, smallest = values[..., 0], values[..., -1]
         return smallest / largest if p == -2 else largest / smallest
     x = square(x, "cond")

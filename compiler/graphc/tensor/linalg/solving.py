@@ -22,7 +22,7 @@ from graphc.ops.math import cast
 from graphc.ops.matrices import diagonal, float_dtype
 from graphc.ops.shape import size_of
 from graphc.ops.shaping import expand_dims, squeeze
-from graphc.tensor.linalg.checks import matrix, square
+from graphc.tensor.linalg.checks import matrix, raises, square
 from graphc.tensor.rearranging import diagonal as diagonal_
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def solve(
         >>> pt.linalg.solve([[2.0, 0.0], [0.0, 4.0]], [2.0, 4.0]).eval()
         array([1., 1.])
     """
-    a, check = square(a, "solve"), _raises(on_error)
+    a, check = square(a, "solve"), raises(on_error)
     kind = _KINDS.get(assume_a)
     if kind is None:
         raise ValueError(f"assume_a must be one of {', '.join(map(repr, _KINDS))}; got {assume_a!r}")
@@ -135,12 +135,6 @@ def solve(
     else:
         op = Solve(kind, bool(lower), bool(transposed), check)
     return _with_columns(a, b, b_ndim, "solve", op)
-
-
-def _raises(on_error: str) -> bool:
-    if on_error not in ("raise", "nan"):
-        raise ValueError(f'on_error must be "raise" or "nan", got {on_error!r}')
-    return on_error == "raise"
 
 
 def _diagonal(a: TensorVariable, b: TensorVariable) -> TensorVariable:
@@ -189,7 +183,7 @@ def solve_triangular(
     a = square(a, "solve_triangular")
     if trans not in _TRANS:
         raise ValueError(f'trans must be 0, 1, 2, "N", "T" or "C", got {trans!r}')
-    op: Any = SolveTriangular(bool(lower), _TRANS[trans], bool(unit_diagonal), _raises(on_error))
+    op: Any = SolveTriangular(bool(lower), _TRANS[trans], bool(unit_diagonal), raises(on_error))
     return _with_columns(a, b, b_ndim, "solve_triangular", op)
 
 

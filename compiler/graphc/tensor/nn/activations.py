@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.hooks import publish
 from graphc.ops.dimshuffle import normalize_axis
+from graphc.ops.elementwise import floating
 from graphc.ops.math import abs as abs_
-from graphc.ops.math import cast, clip, erfc, expm1, gt, minimum, sigmoid, softplus, switch, tanh
+from graphc.ops.math import clip, erfc, expm1, gt, minimum, sigmoid, softplus, switch, tanh
 from graphc.ops.shape import known_size, size_of
 from graphc.ops.shaping import dimshuffle
 
@@ -20,11 +21,6 @@ if TYPE_CHECKING:
 
 # Klambauer et al., Self-normalizing neural networks (2017).
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848, 1.0507009873554804934
-
-
-def _floating(x: TensorLike) -> TensorVariable:
-    x = as_tensor_variable(x)
-    return x if x.type.kind in "fc" else cast(x, "float64")
 
 
 def relu(x: TensorLike, alpha: TensorLike = 0) -> TensorVariable:
@@ -95,7 +91,7 @@ def celu(x: TensorLike, alpha: TensorLike = 1.0) -> TensorVariable:
         >>> pt.nn.celu([-1.0, 2.0]).round(4).eval()
         array([-0.6321,  2.    ])
     """
-    x = _floating(x)
+    x = floating(x)
     return switch(gt(x, 0), x, alpha * expm1(minimum(x, 0) / alpha))
 
 
@@ -106,7 +102,7 @@ def selu(x: TensorLike) -> TensorVariable:
         >>> pt.nn.selu([-1.0, 2.0]).round(4).eval()
         array([-1.1113,  2.1014])
     """
-    return elu(_floating(x), _SELU_ALPHA) * _SELU_SCALE
+    return elu(floating(x), _SELU_ALPHA) * _SELU_SCALE
 
 
 def gelu(x: TensorLike, approximate: bool | str = False) -> TensorVariable:
@@ -125,7 +121,7 @@ def gelu(x: TensorLike, approximate: bool | str = False) -> TensorVariable:
     """
     if approximate not in (True, False, "tanh", "none"):
         raise ValueError(f'gelu: approximate must be False ("none") or True ("tanh"), got {approximate!r}')
-    x = _floating(x)
+    x = floating(x)
     if approximate in (True, "tanh"):
         return 0.5 * x * (1 + tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
     # erfc keeps the relative accuracy of small values on the left.
@@ -139,7 +135,7 @@ def silu(x: TensorLike) -> TensorVariable:
         >>> pt.nn.silu([0.0, 2.0]).round(4).eval()
         array([0.    , 1.7616])
     """
-    x = _floating(x)
+    x = floating(x)
     return x * sigmoid(x)
 
 
@@ -150,7 +146,7 @@ def swish(x: TensorLike, beta: TensorLike = 1) -> TensorVariable:
         >>> pt.nn.swish([0.0, 2.0]).round(4).eval()
         array([0.    , 1.7616])
     """
-    x = _floating(x)
+    x = floating(x)
     return x * sigmoid(x if isinstance(beta, int) and beta == 1 else beta * x)
 
 
@@ -161,7 +157,7 @@ def mish(x: TensorLike) -> TensorVariable:
         >>> pt.nn.mish([0.0, 2.0]).round(4).eval()
         array([0.   , 1.944])
     """
-    x = _floating(x)
+    x = floating(x)
     return x * tanh(softplus(x))
 
 
@@ -172,7 +168,7 @@ def hard_sigmoid(x: TensorLike) -> TensorVariable:
         >>> pt.nn.hard_sigmoid([-9.0, 0.0, 9.0]).eval()
         array([0. , 0.5, 1. ])
     """
-    return clip(_floating(x) / 6 + 0.5, 0, 1)
+    return clip(floating(x) / 6 + 0.5, 0, 1)
 
 
 def hard_tanh(x: TensorLike) -> TensorVariable:
@@ -192,7 +188,7 @@ def softsign(x: TensorLike) -> TensorVariable:
         >>> pt.nn.softsign([1.0, -3.0]).eval()
         array([ 0.5 , -0.75])
     """
-    x = _floating(x)
+    x = floating(x)
     return x / (1 + abs_(x))
 
 
@@ -203,7 +199,7 @@ def log_sigmoid(x: TensorLike) -> TensorVariable:
         >>> pt.nn.log_sigmoid([0.0]).round(6).eval()
         array([-0.693147])
     """
-    return -softplus(-_floating(x))
+    return -softplus(-floating(x))
 
 
 def glu(x: TensorLike, axis: int = -1) -> TensorVariable:
@@ -216,7 +212,7 @@ def glu(x: TensorLike, axis: int = -1) -> TensorVariable:
         >>> pt.nn.glu([2.0, 0.0]).eval()
         array([1.])
     """
-    x = _floating(x)
+    x = floating(x)
     axis = normalize_axis(axis, x.type.ndim, "glu")
     size = size_of(x, axis)
     known = known_size(size)

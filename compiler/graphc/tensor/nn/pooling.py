@@ -11,7 +11,7 @@ import numpy as np
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable, constant, operand
 from graphc.ops.create import ones
-from graphc.ops.math import cast
+from graphc.ops.elementwise import floating
 from graphc.ops.pooling import MaxPool, WindowSum
 from graphc.ops.reduce import extreme_of_nothing
 from graphc.ops.shape import sizes_of
@@ -104,9 +104,7 @@ def avg_pool2d(
         >>> pt.nn.avg_pool2d(np.arange(4.0).reshape(1, 1, 2, 2), 2).eval()
         array([[[[1.5]]]])
     """
-    x = as_tensor_variable(x)
-    if x.type.kind not in "fc":
-        x = cast(x, "float64")
+    x = floating(x)
     sizes, strides, windows, lows = _windows("avg_pool2d", x, window, stride, padding)
     counts = [w.count for w in windows]
     op = WindowSum(sizes, strides, tuple(low or 0 for low in lows))  # type: ignore[arg-type]
