@@ -295,11 +295,15 @@ class OutputForm:
             return list(self._tree)
         return list(range(1 if self.is_single else len(_parts(self._tree))))
 
+    def with_variables(self, variables: list[Variable]) -> OutputForm:
+        """The same form of other variables."""
+        form = copy.copy(self)
+        form.variables = variables
+        return form
+
     def without_variables(self) -> OutputForm:
         """The same form without the variables, which lets it be pickled apart from the graph."""
-        form = copy.copy(self)
-        form.variables = []
-        return form
+        return self.with_variables([])
 
 
 class _Record:

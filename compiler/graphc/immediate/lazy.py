@@ -382,7 +382,6 @@ def _run(env: Owner, step: Queued, arrays: list[Held]) -> list[Held]:
         env._kind(array.dtype.name, array.ndim).type(each).make_variable()
         for array, each in zip(arrays, ones, strict=True)
     ]
-    form = step.executable.form.without_variables()
-    form.variables = apply(step.executable, inputs)
+    form = step.executable.form.with_variables(apply(step.executable, inputs))
     again = Executable(step.executable.name, inputs, form, step.executable.kinds, place=env._place)
     return again.results(arrays)

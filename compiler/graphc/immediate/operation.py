@@ -198,7 +198,7 @@ def with_inputs(executable: Executable) -> tuple[Executable, list[np.ndarray], s
         executable = Executable(
             executable.name,
             inputs,
-            _replaced(executable.form, outputs),
+            executable.form.with_variables(outputs),
             executable.kinds,
             place=executable.place,
         )
@@ -206,12 +206,6 @@ def with_inputs(executable: Executable) -> tuple[Executable, list[np.ndarray], s
     if not any(isinstance(v, SharedVariable) for v in found):
         key = fingerprint(FunctionGraph(executable.inputs, executable.outputs), len(executable.inputs))
     return executable, [v.data for v in large], key
-
-
-def _replaced(form: OutputForm, variables: list[Variable]) -> OutputForm:
-    form = form.without_variables()
-    form.variables = variables
-    return form
 
 
 # By name of the function: how arguments are taken, by position and name. Sizes need not be known when a

@@ -12,6 +12,7 @@ import graphc.tensor as pt
 from graphc.function.io import OutputForm
 from graphc.gradient import grad
 from graphc.graph.basic import Variable
+from graphc.graph.pytree import flatten
 from graphc.immediate.arguments import Weak
 from graphc.immediate.executable import Executable, Owner
 from graphc.immediate.record import Recording, Root, Step, Token, build, handle, token_of
@@ -110,8 +111,8 @@ class Tape(Recording):
                 "this tape was used for a gradient already; make it with env.tape(persistent=True) to take "
                 "several"
             )
-        form, listed = _listed(sources)
-        for x in (target, *listed):
+        listed, form = flatten(sources)
+        for x in (target, *(listed if sources is not None else [None])):
             if not isinstance(x, Tensor):
                 raise TypeError(f"gradients are of tensors with respect to tensors, got {x!r:.60}")
             self.env._check_owner(x)
@@ -125,7 +126,7 @@ class Tape(Recording):
         if not self.persistent:
             self._spent = True
             self.steps, self.leaves, self._made = [], {}, {}
-        return _like(form, results)
+        return form.build(results)
 
     def _differentiate(
         self, target: Tensor, sources: list[Tensor], seed: Tensor | None, disconnected: str
@@ -217,19 +218,3 @@ def _structure(steps: list[Step]) -> tuple[list[Line], list[Root], dict[Token, P
             places[t] = (position, i)
         structure.append(tuple(line))
     return structure, roots, places
-
-
-def _listed(sources: Any) -> tuple[Any, list[Tensor]]:
-    if isinstance(sources, dict):
-        return sources, list(sources.values())
-    if isinstance(sources, list | tuple):
-        return sources, list(sources)
-    return None, [sources]
-
-
-def _like(form: Any, results: list[Tensor]) -> Any:
-    if form is None:
-        return results[0]
-    if isinstance(form, dict):
-        return dict(zip(form, results, strict=True))
-    return type(form)(results)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Batching rules, which give each op one more leading axis (see `graphc.transforms.vectorize`).
+"""Batching, which gives each op one more leading axis (see `graphc.transforms.vectorize`).
 
 A rule is a function of ``(op, node, inputs, batched, size)``: the node without the batch, its inputs with it,
 which of them have the axis, and its size. It returns the outputs with the axis, or without it where they are
@@ -9,9 +9,9 @@ Where each element of a batch has indices of its own, the batch axis and the ind
 indices count in both.
 
 `batch_graph` adds the axis to some variables of a graph, and so to all that is computed from them. An op says
-how by ``batch(node, inputs, batched, size) -> list of outputs``. Where there is no rule, or none for the
-inputs that are batched, a loop applies the op to one element of the batch after the other
-(`graphc.scan.batch_loop`).
+how by ``batch(node, inputs, batched, size) -> list of outputs``; the rules of ops that index are here. Where
+there is no rule, or none for the inputs that are batched, a loop applies the op to one element of the batch
+after the other (`graphc.scan.batch_loop`).
 """
 
 from __future__ import annotations
@@ -27,13 +27,9 @@ from graphc.graph.op import Op
 from graphc.graph.traversal import toposort
 from graphc.ops.advanced import Put, Take
 from graphc.ops.create import Iota
-from graphc.ops.dimshuffle import DimShuffle
-from graphc.ops.elementwise import Elementwise
 from graphc.ops.join import Join
-from graphc.ops.matrices import Matmul
-from graphc.ops.reduce import ArgReduce, LogSoftmax, Reduce, Softmax
-from graphc.ops.shape import MakeVector, Shape, Shape_i, product_of, size_of, sizes_of
-from graphc.ops.shaping import BroadcastTo, Reshape, SpecifyShape, all_batched, dimshuffle, repeat, reshape
+from graphc.ops.shape import MakeVector, product_of, size_of, sizes_of
+from graphc.ops.shaping import all_batched, dimshuffle, repeat, reshape
 from graphc.ops.subtensor import FULL, SYMBOLIC, Entry, IncSubtensor, Subtensor
 
 # How many a batch has.
@@ -174,84 +170,10 @@ def rule_of(op: Op) -> Rule | None:
     return None if found is _rule.dispatch(Op) else found
 
 
-def _only_first(op: Op, batched: Sequence[bool]) -> None:
-    """Refuse batches of anything but the first input."""
-    if any(batched[1:]):
-        raise VectorizeError(f"{op} cannot take a batch of sizes or indices")
-
-
-@_rule.register
-def _(op: Elementwise, node: Apply, inputs: Variables, batched: Flags, size: Size) -> list[Variable]:
-    # Operands without the axis are of equal rank and get a leading 1.
-    return op.apply(inputs, node.outputs[0].type.numpy_dtype).outputs
-
-
-@_rule.register
-def _(op: DimShuffle, node: Apply, inputs: Variables, batched: Flags, size: Size) -> list[Variable]:
-    order = [axis if axis == "x" else int(axis) + 1 for axis in op.new_order]
-    return [DimShuffle([0, *order])(inputs[0])]
-
-
-@_rule.register
-def _(op: Reduce, node: Apply, inputs: Variables, batched: Flags, size: Size) -> list[Variable]:
-    return [Reduce(op.kind, [axis + 1 for axis in op.axes], op.allow_empty)(inputs[0])]
-
-
-@_rule.register
-def _(op: ArgReduce, node: Apply, inputs: Variables, batched: Flags, size: Size) -> list[Variable]:
-    return [ArgReduce(op.kind, op.axis + 1)(inputs[0])]
-
-
-@_rule.register(Reshape)
-@_rule.register(SpecifyShape)
-def _(op: Op, node: Apply, inputs: Variables, batched: Flags, size: Size) -> list[Variable]:
-    _only_first(op, batched)
-    return [op(inputs[0], size, *inputs[1:])]
-
-
-@_rule.register
-def _(op: BroadcastTo, node: Apply, inputs: Variables, batched: Flags, size: Size) -> list[Variable]:
-    _only_first(op, batched)
-    x, *sizes = inputs
-    missing = len(sizes) - (x.type.ndim - 1)
-    return [op(dimshuffle(x, (0, *("x",) * missing, *range(1, x.type.ndim))), size, *sizes)]
-
-
-@_rule.register
-def _(op: Join, node: Apply, inputs: Variables, batched: Flags, size: Size) -> list[Variable]:
-    return [Join(op.axis + 1)(*all_batched(inputs, batched, size))]
-
-
-@_rule.register
-def _(op: Shape, node: Apply, inputs: Variables, batched: Flags, size: Size) -> list[Variable]:
-    return [op(inputs[0])[1:]]
-
-
-@_rule.register
-def _(op: Shape_i, node: Apply, inputs: Variables, batched: Flags, size: Size) -> list[Variable]:
-    return [Shape_i(op.i + 1)(inputs[0])]
-
-
 @_rule.register
 def _(op: MakeVector, node: Apply, inputs: Variables, batched: Flags, size: Size) -> list[Variable]:
     columns = [dimshuffle(x, (0, "x")) for x in all_batched(inputs, batched, size)]
     return [Join(1)(*columns)]
-
-
-@_rule.register
-def _(op: Iota, node: Apply, inputs: Variables, batched: Flags, size: Size) -> list[Variable]:
-    if batched[2]:
-        raise VectorizeError(f"{op} cannot take a batch of lengths")
-    start, step, length = inputs
-    columns = [dimshuffle(x, (0, "x")) if b else x for x, b in zip((start, step), batched[:2], strict=True)]
-    return [columns[0] + columns[1] * op(0, 1, length)]
-
-
-@_rule.register(Softmax)
-@_rule.register(LogSoftmax)
-def _(op: Softmax, node: Apply, inputs: Variables, batched: Flags, size: Size) -> list[Variable]:
-    options: dict[str, Any] = {**op._props_dict(), "axes": [axis + 1 for axis in op.axes]}
-    return [type(op)(**options)(inputs[0])]
 
 
 @_rule.register
@@ -274,21 +196,6 @@ def _(op: Put, node: Apply, inputs: Variables, batched: Flags, size: Size) -> li
     x, y, indices = inputs
     x = x if batched[0] else repeat(x, size)
     return [batch_put(op, x, with_axis(y, batched[1]), indices, batched[2])]
-
-
-@_rule.register
-def _(op: Matmul, node: Apply, inputs: Variables, batched: Flags, size: Size) -> list[Variable]:
-    a, b = inputs
-    if all(batched) or node.inputs[0].type.ndim > 2:
-        return [op(*all_batched(inputs, batched, size))]
-    # One product of a tall (or wide) matrix instead of a batch of products.
-    if batched[0]:
-        n, m, k = sizes_of(a)
-        rows = op(reshape(a, (n * m, k)), b)
-        return [reshape(rows, (n, m, size_of(b, 1)))]
-    n, k, p = sizes_of(b)
-    columns = op(a, reshape(dimshuffle(b, (1, 0, 2)), (k, n * p)))
-    return [dimshuffle(reshape(columns, (size_of(a, 0), n, p)), (1, 0, 2))]
 
 
 # How many of the last rows of a variable are read; None where it may be any.

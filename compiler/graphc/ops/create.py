@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.config import config
-from graphc.errors import ArgumentError
-from graphc.graph.basic import Apply, Maybe, Variable, Variables, describe, only, remember
+from graphc.errors import ArgumentError, VectorizeError
+from graphc.graph.basic import Apply, Flags, Maybe, Variable, Variables, describe, only, remember
 from graphc.graph.op import FieldOp
 from graphc.graph.tensor.convert import as_tensor_variable, operand
 from graphc.graph.tensor.type import TensorType, parse_dtype
@@ -77,6 +77,13 @@ class Iota(FieldOp):
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         start, step = (0 if t is None else t for t in tangents[:2])
         return [self(start, step, inputs[2])]
+
+    def batch(self, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
+        if batched[2]:
+            raise VectorizeError(f"{self} cannot take a batch of lengths")
+        ends = zip(inputs[:2], batched[:2], strict=True)
+        start, step = (dimshuffle(x, (0, "x")) if b else x for x, b in ends)
+        return [start + step * self(0, 1, inputs[2])]
 
     def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         start, step, length = node.inputs

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.exceptions import AxisError
 
-from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables, describe, only
+from graphc.graph.basic import Apply, Constant, Flags, Maybe, Variable, Variables, describe, only
 from graphc.graph.op import Op, multilinear
 from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.graph.tensor.type import TensorType
@@ -143,6 +143,10 @@ class DimShuffle(Op):
         return [only(cotangents).dimshuffle(self.inverse(inputs[0].type.ndim))]
 
     pushforward = multilinear
+
+    def batch(self, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
+        order = [axis if axis == "x" else int(axis) + 1 for axis in self.new_order]
+        return [DimShuffle([0, *order])(inputs[0])]
 
     def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         made = None if self.new_order else element_of(node.inputs[0], 0)

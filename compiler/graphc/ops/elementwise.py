@@ -18,7 +18,18 @@ from typing import TYPE_CHECKING, Any, ParamSpec, cast
 
 import numpy as np
 
-from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables, describe, only, reads_of, remember
+from graphc.graph.basic import (
+    Apply,
+    Constant,
+    Flags,
+    Maybe,
+    Variable,
+    Variables,
+    describe,
+    only,
+    reads_of,
+    remember,
+)
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable, constant, is_weak_scalar
 from graphc.graph.tensor.type import TensorType
@@ -370,6 +381,10 @@ class Elementwise(Op):
             why = rule.why
             return lambda *_: grad_not_implemented(self, i, x, why)
         return rule
+
+    def batch(self, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
+        """Operands without the axis are of equal rank and get a leading 1."""
+        return self.apply(inputs, node.outputs[0].type.numpy_dtype).outputs
 
     def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         types = [e.type_of(x) for x in node.inputs]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphc.emit.emitter import ELEMENTS
-from graphc.graph.basic import Apply, Maybe, Variable, Variables, describe, only
+from graphc.graph.basic import Apply, Flags, Maybe, Variable, Variables, describe, only
 from graphc.graph.op import FieldOp, linear
 from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.graph.tensor.type import TensorType
@@ -21,7 +21,15 @@ from graphc.ops.elementwise import cast_to
 from graphc.ops.ifelse import ifelse
 from graphc.ops.math import eq
 from graphc.ops.shape import MakeVector, as_size, known_size, size_of
-from graphc.ops.shaping import as_sizes, atleast_2d, expand_dims, reshape, shape_padleft, specify_shape
+from graphc.ops.shaping import (
+    all_batched,
+    as_sizes,
+    atleast_2d,
+    expand_dims,
+    reshape,
+    shape_padleft,
+    specify_shape,
+)
 from graphc.ops.table.arithmetic import promote
 
 if TYPE_CHECKING:
@@ -105,6 +113,9 @@ class Join(FieldOp):
         return terms
 
     pushforward = linear
+
+    def batch(self, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
+        return [Join(self.axis + 1)(*all_batched(inputs, batched, size))]
 
     def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         out = node.outputs[0]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from graphc.errors import UndefinedGradientError
-from graphc.graph.basic import Apply, Maybe, Variable, Variables, describe, only
+from graphc.graph.basic import Apply, Flags, Maybe, Variable, Variables, describe, only
 from graphc.graph.op import Op, multilinear
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
@@ -28,8 +28,16 @@ from graphc.ops.elementwise import cast_to, is_complex
 from graphc.ops.kernel import KernelOp, _CoreOp
 from graphc.ops.math import conj as conj_
 from graphc.ops.math import real as real_
-from graphc.ops.shape import size_of
-from graphc.ops.shaping import expand_dims, shape_padright, specify_shape, swapaxes
+from graphc.ops.shape import size_of, sizes_of
+from graphc.ops.shaping import (
+    all_batched,
+    dimshuffle,
+    expand_dims,
+    reshape,
+    shape_padright,
+    specify_shape,
+    swapaxes,
+)
 from graphc.ops.table.arithmetic import promote
 
 if TYPE_CHECKING:
@@ -95,6 +103,19 @@ class Matmul(Op):
         ]
 
     pushforward = multilinear
+
+    def batch(self, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
+        a, b = inputs
+        if all(batched) or node.inputs[0].type.ndim > 2:
+            return [self(*all_batched(inputs, batched, size))]
+        # One product of a tall (or wide) matrix instead of a batch of products.
+        if batched[0]:
+            n, m, k = sizes_of(a)
+            rows = self(reshape(a, (n * m, k)), b)
+            return [reshape(rows, (n, m, size_of(b, 1)))]
+        n, k, p = sizes_of(b)
+        columns = self(a, reshape(dimshuffle(b, (1, 0, 2)), (k, n * p)))
+        return [dimshuffle(reshape(columns, (size_of(a, 0), n, p)), (1, 0, 2))]
 
     def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         names, types = self._refined(node, operands, e)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from graphc.graph.basic import Apply, Maybe, Variable, Variables, describe, frames_inside, only
+from graphc.graph.basic import Apply, Flags, Maybe, Variable, Variables, describe, frames_inside, only
 from graphc.graph.op import Op, no_cotangents, no_tangents
 from graphc.graph.tensor.convert import as_tensor_variable, operand
 from graphc.graph.tensor.type import TensorType, parse_dtype
@@ -156,6 +156,9 @@ class Reduce(Op):
         weight = self._weight(x, outputs[0])
         return [Reduce("sum", self.axes)(t if weight is None else t * weight)]
 
+    def batch(self, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
+        return [Reduce(self.kind, [axis + 1 for axis in self.axes], self.allow_empty)(inputs[0])]
+
     def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         types = [e.type_of(node.inputs[0])]
         out_type = e.type_of(node.outputs[0])
@@ -203,6 +206,9 @@ class ArgReduce(Op):
         output_storage[0][0] = np.asarray(getattr(np, self.kind)(x, axis=self.axis), dtype=np.int64)
 
     pullback, pushforward = no_cotangents, no_tangents
+
+    def batch(self, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
+        return [ArgReduce(self.kind, self.axis + 1)(inputs[0])]
 
     def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         types = [e.type_of(node.inputs[0])]
@@ -512,6 +518,10 @@ class _Normalized(Op):
 
     def _attributes(self) -> str:
         return attribute("axes", self.axes)
+
+    def batch(self, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
+        options: dict[str, Any] = {**self._props_dict(), "axes": [axis + 1 for axis in self.axes]}
+        return [type(self)(**options)(inputs[0])]
 
     def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         types, out = [e.type_of(node.inputs[0])], e.type_of(node.outputs[0])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.errors import ArgumentError
-from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables, only, reads_of, remember
+from graphc.graph.basic import Apply, Constant, Flags, Maybe, Variable, Variables, only, reads_of, remember
 from graphc.graph.op import FieldOp, no_cotangents, no_tangents
 from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.graph.tensor.type import TensorType
@@ -51,6 +51,9 @@ class Shape(_Sizes):
     def element(self, node: Apply, position: int) -> Variable | None:
         return Shape_i(position)(*node.inputs)
 
+    def batch(self, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
+        return [self(inputs[0])[1:]]
+
     def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         (x,) = node.inputs
         indices = [e.dim_of(x, operands[0], axis) for axis in range(x.type.ndim)]
@@ -74,6 +77,9 @@ class Shape_i(_Sizes):
 
     def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         output_storage[0][0] = np.asarray(inputs[0].shape[self.i], dtype=np.int64)
+
+    def batch(self, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
+        return [Shape_i(self.i + 1)(inputs[0])]
 
     def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         return [e.from_index(e.dim_of(node.inputs[0], operands[0], self.i))]

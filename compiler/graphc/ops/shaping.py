@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, overload
 
 import numpy as np
 
-from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables, describe, only
+from graphc.errors import VectorizeError
+from graphc.graph.basic import Apply, Constant, Flags, Maybe, Variable, Variables, describe, only
 from graphc.graph.op import Op, multilinear
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
@@ -60,6 +61,11 @@ class Sized(Op):
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         return [self._back(inputs[0], only(cotangents)), *[None] * (len(inputs) - 1)]
+
+    def batch(self, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
+        if any(batched[1:]):
+            raise VectorizeError(f"{self} cannot take a batch of sizes or indices")
+        return [self(inputs[0], size, *inputs[1:])]
 
     def _back(self, x: Variable, g: Variable) -> Variable:
         raise NotImplementedError
@@ -212,6 +218,12 @@ class BroadcastTo(Sized):
             if mine == 1 and theirs != 1
         )
         return g.sum(axis=ones, keepdims=True) if ones else g
+
+    def batch(self, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
+        x, *sizes = inputs
+        missing = len(sizes) - (x.type.ndim - 1)
+        x = dimshuffle(x, (0, *("x",) * missing, *range(1, x.type.ndim)))
+        return super().batch(node, [x, *sizes], batched, size)
 
     def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         return self._emit_as("graphc.broadcast_to", node, operands, e)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypedDict, Unpack, overload
 
 from graphc.errors import checks_keywords
 from graphc.graph.basic import Variable, frames_inside
@@ -34,6 +34,15 @@ if TYPE_CHECKING:
     # Of an output: its state, or the number of one that no iteration reads.
     Part = StatePart | UntracedPart | int
     Carried = StatePart | UntracedPart | None
+
+    class _Options(TypedDict, total=False):
+        checkpoint_every: int | None
+        unroll: int
+        progress: bool
+        mode: object
+        profile: object
+        allow_gc: object
+
 
 _PAIR = (
     "return_updates=True returns (outputs, updates) as a tuple, the form that PyTensor is about to give up; "
@@ -139,13 +148,7 @@ def scan(
     strict: bool = False,
     return_list: bool = False,
     return_updates: Literal[None] = None,
-    *,
-    checkpoint_every: int | None = None,
-    unroll: int = 1,
-    progress: bool = False,
-    mode: object = None,
-    profile: object = None,
-    allow_gc: object = None,
+    **options: Unpack[_Options],
 ) -> Rows | Outputs: ...
 @overload
 def scan(
@@ -161,12 +164,7 @@ def scan(
     return_list: bool = False,
     *,
     return_updates: Literal[False],
-    checkpoint_every: int | None = None,
-    unroll: int = 1,
-    progress: bool = False,
-    mode: object = None,
-    profile: object = None,
-    allow_gc: object = None,
+    **options: Unpack[_Options],
 ) -> TensorVariable | list[TensorVariable]: ...
 @overload
 def scan(
@@ -182,12 +180,7 @@ def scan(
     return_list: bool = False,
     *,
     return_updates: Literal[True],
-    checkpoint_every: int | None = None,
-    unroll: int = 1,
-    progress: bool = False,
-    mode: object = None,
-    profile: object = None,
-    allow_gc: object = None,
+    **options: Unpack[_Options],
 ) -> tuple[Any, dict[SharedVariable, Variable]]: ...
 @checks_keywords
 def scan(

@@ -80,6 +80,14 @@ def _transposed(g: Variable, sources: Variables, parameter: object) -> Maybe:
 # -- products ------------------------------------------------------------------------------------------------
 
 
+def _operands(x: MatrixLike, y: MatrixLike, what: str) -> tuple[SparseOrTensor, SparseOrTensor]:
+    """Two operands of which one at least is sparse."""
+    x, y = as_sparse_or_tensor_variable(x), as_sparse_or_tensor_variable(y)
+    if not is_sparse(x) and not is_sparse(y):
+        raise TypeError(f"{what} takes a sparse matrix, got {x} of type {x.type} and {y} of type {y.type}")
+    return x, y
+
+
 def structured_dot(x: MatrixLike, y: MatrixLike) -> SparseOrTensor:
     """The product of a sparse matrix and a dense matrix or vector, or of a dense and a sparse one.
 
@@ -98,11 +106,9 @@ def structured_dot(x: MatrixLike, y: MatrixLike) -> SparseOrTensor:
         >>> graphc.sparse.structured_dot(x, np.array([[1.0], [3.0]])).eval()
         array([[6.]])
     """
-    if not is_sparse(x) and not is_sparse(y):
-        raise TypeError(f"structured_dot takes a sparse matrix, got {x} and {y}")
+    x, y = _operands(x, y, "structured_dot")
     if not is_sparse(x):
-        return _dense_times_sparse(as_sparse_or_tensor_variable(x), as_sparse_variable(y))
-    x, y = as_sparse_variable(x), as_sparse_or_tensor_variable(y)
+        return _dense_times_sparse(x, y)
     if is_sparse(y):
         return true_dot(x, y)
     if y.type.ndim not in (1, 2):
@@ -150,9 +156,7 @@ def true_dot(x: MatrixLike, y: MatrixLike) -> SparseVariable:
         >>> graphc.sparse.true_dot(x, x.T).eval().toarray()
         array([[4.]])
     """
-    x, y = as_sparse_or_tensor_variable(x), as_sparse_or_tensor_variable(y)
-    if not is_sparse(x) and not is_sparse(y):
-        raise TypeError(f"true_dot takes a sparse matrix, got {x} of type {x.type} and {y} of type {y.type}")
+    x, y = _operands(x, y, "true_dot")
     format = x.type.format if is_sparse(x) else y.type.format
     x, y = (v if is_sparse(v) else SparseFromDense(format)(v) for v in (x, y))
     return SparseSparse("dot")(x, y)
@@ -241,9 +245,7 @@ def _cast_back(g: Variable, sources: Variables, parameter: object) -> Maybe:
 
 
 def _two(x: MatrixLike, y: MatrixLike, what: str) -> tuple[SparseOrTensor, SparseOrTensor]:
-    x, y = as_sparse_or_tensor_variable(x), as_sparse_or_tensor_variable(y)
-    if not is_sparse(x) and not is_sparse(y):
-        raise TypeError(f"{what} takes a sparse matrix, got {x} of type {x.type} and {y} of type {y.type}")
+    x, y = _operands(x, y, what)
     for a, b in zip(x.type.shape, y.type.shape, strict=False):
         if x.type.ndim == y.type.ndim and a is not None and b not in (None, a) and 1 not in (a, b):
             raise ValueError(f"{what}: {x} of type {x.type} and {y} of type {y.type} differ in shape")
