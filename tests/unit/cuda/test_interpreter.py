@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +12,13 @@ import pytest
 
 from graphc_tools.gpu.kernels import Kernels, run_kernel
 from graphc_tools.gpu.memory import (
+    Access,
     BoundsError,
     DivergenceError,
     KernelError,
     LaunchError,
     RaceError,
+    Region,
     UninitialisedError,
 )
 
@@ -213,3 +217,62 @@ def test_warps_have_barriers_of_their_own(barrier, where, races):
         return
     run_kernel(kernels["turns"], (1, 1, 1), (64, 1, 1), [x])
     np.testing.assert_array_equal(x.view(np.uint32), np.repeat(np.array(bits, np.uint32), 32))
+
+
+def _accesses(rng, n):
+    """Accesses of any threads of two blocks, of different widths: what is done, and by whom."""
+    interval = 0
+    for k in range(n):
+        interval += int(rng.random() < 0.5)
+        threads = np.sort(rng.choice(64, rng.integers(1, 9), replace=False))
+        dtype, count = np.dtype(rng.choice(["u1", "u2", "f4", "f8", "c16"])), int(rng.choice([1, 1, 2, 4]))
+        width = dtype.itemsize * count
+        start = rng.integers(0, 512 // width, len(threads)) * width
+        if rng.random() < 0.5:
+            start = threads * width % (512 - width + 1)
+        block = int(rng.random() < 0.1)
+        access = Access(f"access {k}", block, interval, threads, threads // 32 * int(rng.integers(0, 3)))
+        yield rng.choice(["load", "load", "store", "reserve", "update"]), start, dtype, count, access
+
+
+def _done(region, what, start, dtype, count, access):
+    if what == "load":
+        return region.load(start, dtype, count, access).tobytes()
+    if what == "store":
+        values = np.repeat(access.threads[:, None], count, axis=1).astype(dtype)
+        return region.store(start, values, access)
+    if what == "reserve":
+        return region.reserve(start, dtype.itemsize * count, access)
+    chosen = np.unique(start, return_index=True)[1]
+    access = replace(access, threads=access.threads[chosen], phases=access.phases[chosen])
+    region.update(start[chosen], dtype, access)
+    return region.put(start[chosen], access.threads.astype(dtype))
+
+
+def _outcome(region, *access):
+    try:
+        return _done(region, *access)
+    except KernelError as error:
+        return type(error), str(error)
+
+
+def test_bytes_that_are_looked_at_together_are_as_if_alone():
+    outcomes = Counter()
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        together, alone = (Region(0, np.zeros(520, np.uint8), "memory", initialised=True) for _ in range(2))
+        gap = slice(first := int(rng.integers(0, 512)), first + int(rng.integers(0, 4)))
+        together.initialised[gap] = alone.initialised[gap] = False
+        # After an access of one byte all are looked at alone.
+        alone.load(
+            np.array([519]), np.dtype("u1"), 1, Access("first", 0, -1, np.zeros(1, int), np.zeros(1, int))
+        )
+        for access in _accesses(rng, 12):
+            found = _outcome(together, *access)
+            assert found == _outcome(alone, *access)
+            outcomes[found[0].__name__ if isinstance(found, tuple) else "right"] += 1
+            if isinstance(found, tuple):
+                break
+        np.testing.assert_array_equal(together.data, alone.data)
+        np.testing.assert_array_equal(together.initialised, alone.initialised)
+    assert outcomes["right"] > 300 and outcomes["RaceError"] > 50 and outcomes["UninitialisedError"] > 10

@@ -15,6 +15,7 @@ import numpy as np
 WARP = 32
 # Instead of the number of a thread; numbers below stand for several threads of one warp.
 _NOBODY, _SEVERAL = -1, -2
+_WIDEST = 8  # bytes that are looked at as one
 
 
 class KernelError(Exception):
@@ -61,17 +62,28 @@ class Access:
 
 
 class _Accesses:
-    """Identity of who accessed each byte last: thread, block, time between barriers, and operation."""
+    """Identity of who accessed each unit last: thread, block, time between barriers, operation, and whether
+    atomically.
+    """
 
     def __init__(self, size: int) -> None:
         self.thread, self.block = (np.full(size, _NOBODY, np.int32) for _ in range(2))
         self.interval, self.phase, self.where = (np.zeros(size, np.int32) for _ in range(3))
+        self.atomic = np.zeros(size, bool)
+
+    def divide(self, parts: int) -> None:
+        """Makes units smaller: the bytes of one have been accessed together so far."""
+        for name, found in vars(self).items():
+            setattr(self, name, np.repeat(found, parts))
 
     def clash(self, at: np.ndarray, access: Access) -> np.ndarray:
-        """True for bytes that others accessed, with no barrier between."""
-        block, now = self.block[at], self.interval[at] == access.interval
-        apart = _apart(self.thread[at], self.phase[at], access.threads[:, None], access.phases[:, None])
-        found: np.ndarray = (block != _NOBODY) & ((block != access.block) | (now & apart))
+        """True for units that others accessed, with no barrier between."""
+        block = self.block[at]
+        others = block != access.block
+        found: np.ndarray = (block != _NOBODY) & (others | (self.interval[at] == access.interval))
+        if found.any():
+            threads, phases = access.threads[:, None], access.phases[:, None]
+            found &= others | _apart(self.thread[at], self.phase[at], threads, phases)
         return found
 
     def note(self, at: np.ndarray, access: Access, place: int) -> None:
@@ -82,6 +94,8 @@ class _Accesses:
 
 class Region:
     """Bytes at consecutive addresses.
+
+    Bytes that all accesses of a kernel have treated alike are one unit.
 
     Args:
         address: of the first byte.
@@ -97,60 +111,58 @@ class Region:
 
     def forget(self) -> None:
         """Another kernel begins: all accesses so far are ordered before it."""
-        self._writes, self._reads = _Accesses(self.data.size), _Accesses(self.data.size)
-        self._write_atomic = np.zeros(self.data.size, bool)
+        self._divide(_WIDEST)
+        self._writes, self._reads = (_Accesses(-(-self.data.size // _WIDEST)) for _ in range(2))
         self._places: dict[str, int] = {"": 0}
 
     def load(self, start: np.ndarray, dtype: np.dtype, count: int, access: Access) -> np.ndarray:
         """Elements that begin at byte `start` of the region, `count` in a row for each thread."""
-        at = self._bytes(start, dtype.itemsize * count, access)
-        missing = ~self.initialised[at]
-        if missing.any():
+        width = dtype.itemsize * count
+        at = self._units(start, width, access)
+        if self._missing(at).any():
+            bytes_at = start[:, None] + np.arange(width)
+            missing = ~self.initialised[bytes_at]
             thread = int(access.threads[np.nonzero(missing)[0][0]])
             raise UninitialisedError(
                 f"{access.where}: thread {thread} of block {access.block} reads {self.name} at byte "
-                f"{int(at[missing][0])}, which nothing was written to"
+                f"{int(bytes_at[missing][0])}, which nothing was written to"
             )
         self._check_read(at, access)
-        return np.ascontiguousarray(self.data[at]).view(dtype)
+        return np.ascontiguousarray(self._contents[at]).view(dtype)
 
     def store(self, start: np.ndarray, values: np.ndarray, access: Access) -> None:
         """Writes a row of elements for each thread."""
-        raw = np.ascontiguousarray(values).view(np.uint8).reshape(len(values), -1)
-        at = self._bytes(start, raw.shape[1], access)
-        first, where = np.unique(start, return_index=True)
-        if len(first) < len(start):
-            twice = np.setdiff1d(np.arange(len(start)), where)[0]
-            threads = access.threads[start == start[twice]][:2]
-            self._race(access, int(at[twice, 0]), access.where, int(threads[0]), access.block, "writes")
+        at = self._units(start, values.itemsize * values.shape[1], access)
+        if not (start[1:] > start[:-1]).all():
+            self._require_different(start, access)
         self._check_write(at, access, atomic=False)
-        self.data[at] = raw
-        self.initialised[at] = True
+        self._contents[at] = self._in_units(values)
+        self._written[at] = self._all_written
 
     def reserve(self, start: np.ndarray, width: int, access: Access) -> None:
         """Bytes that each thread is going to write, which have no value until it has."""
-        at = self._bytes(start, width, access)
+        at = self._units(start, width, access)
         self._check_write(at, access, atomic=False)
-        self.initialised[at] = False
+        self._written[at] = 0
 
     def update(self, start: np.ndarray, dtype: np.dtype, access: Access) -> np.ndarray:
         """Different elements, one for each thread, that are about to be changed atomically."""
-        at = self._bytes(start, dtype.itemsize, access)
-        missing = ~self.initialised[at].all(axis=1)
+        at = self._units(start, dtype.itemsize, access)
+        missing = self._missing(at).any(axis=1)
         if missing.any():
             raise UninitialisedError(
                 f"{access.where}: {self.name} at byte {int(start[missing][0])} has not been written"
             )
         self._check_write(at, access, atomic=True)
-        found: np.ndarray = np.ascontiguousarray(self.data[at]).view(dtype)[:, 0]
+        found: np.ndarray = np.ascontiguousarray(self._contents[at]).view(dtype)[:, 0]
         return found
 
     def put(self, start: np.ndarray, values: np.ndarray) -> None:
-        """Stores elements that are changed atomically."""
-        raw = np.ascontiguousarray(values).view(np.uint8).reshape(len(values), -1)
-        self.data[start[:, None] + np.arange(raw.shape[1])] = raw
+        """Stores elements that are changed atomically: those of the update before."""
+        self._contents[self._at(start, values.itemsize)] = self._in_units(values[:, None])
 
-    def _bytes(self, start: np.ndarray, width: int, access: Access) -> np.ndarray:
+    def _units(self, start: np.ndarray, width: int, access: Access) -> np.ndarray:
+        """Those that threads access, which get as small as the accesses are."""
         wrong = (start < 0) | (start + width > self.data.size)
         if wrong.any():
             thread, first = int(access.threads[wrong][0]), int(start[wrong][0])
@@ -158,32 +170,64 @@ class Region:
                 f"{access.where}: thread {thread} of block {access.block} accesses bytes {first} to "
                 f"{first + width - 1} of {self.name}, which has {self.data.size}"
             )
-        found: np.ndarray = start[:, None] + np.arange(width)
+        numbers = int(np.bitwise_or.reduce(start)) | width
+        unit = numbers & -numbers
+        if unit < self._unit:
+            for accesses in (self._writes, self._reads):
+                accesses.divide(self._unit // unit)
+            self._divide(unit)
+        return self._at(start, width)
+
+    def _require_different(self, start: np.ndarray, access: Access) -> None:
+        first, where = np.unique(start, return_index=True)
+        if len(first) < len(start):
+            twice = np.setdiff1d(np.arange(len(start)), where)[0]
+            threads = access.threads[start == start[twice]][:2]
+            self._race(access, int(start[twice]), access.where, int(threads[0]), access.block, "writes")
+
+    def _divide(self, unit: int) -> None:
+        """Content, and which bytes have been written, in units of so many bytes."""
+        whole = self.data.size // unit * unit
+        self._unit, self._all_written = unit, int.from_bytes(b"\x01" * unit, "little")
+        self._contents, self._written = (x[:whole].view(f"u{unit}") for x in (self.data, self.initialised))
+
+    def _at(self, start: np.ndarray, width: int) -> np.ndarray:
+        found: np.ndarray = start[:, None] // self._unit + np.arange(width // self._unit)
+        return found
+
+    def _in_units(self, values: np.ndarray) -> np.ndarray:
+        return np.ascontiguousarray(values).view(f"u{self._unit}")
+
+    def _missing(self, at: np.ndarray) -> np.ndarray:
+        """True for units of which not all bytes have been written."""
+        found: np.ndarray = self._written[at] != self._all_written
         return found
 
     def _check_read(self, at: np.ndarray, access: Access) -> None:
         threads, reads = access.threads[:, None], self._reads
         self._refuse(self._writes.clash(at, access), at, access, "reads", self._writes)
-        same = (reads.block[at] == access.block) & (reads.interval[at] == access.interval)
-        reads.thread[at] = np.where(same, _both(reads.thread[at], threads), threads)
-        # Lanes of this very load may read one byte together: the last assignment wins, then the others count.
-        flat = at.ravel()
-        both = _both(reads.thread[flat], np.broadcast_to(threads, at.shape).ravel())
-        for several in (both < _SEVERAL, both == _SEVERAL):
-            reads.thread[flat[several]] = both[several]
         seen = reads.block[at]
+        same = (seen == access.block) & (reads.interval[at] == access.interval)
+        readers = np.where(same, _both(reads.thread[at], threads), threads) if same.any() else threads
+        reads.thread[at] = readers
+        # Lanes of this very load may read one unit together: the last assignment wins, then the others count.
+        if (reads.thread[at] != readers).any():
+            flat = at.ravel()
+            both = _both(reads.thread[flat], np.broadcast_to(threads, at.shape).ravel())
+            for several in (both < _SEVERAL, both == _SEVERAL):
+                reads.thread[flat[several]] = both[several]
         reads.block[at] = np.where((seen == _NOBODY) | (seen == access.block), access.block, _SEVERAL)
         reads.note(at, access, self._place(access.where))
 
     def _check_write(self, at: np.ndarray, access: Access, *, atomic: bool) -> None:
         clash, writes = self._writes.clash(at, access), self._writes
         if atomic:
-            clash &= ~self._write_atomic[at]
+            clash &= ~writes.atomic[at]
         self._refuse(clash, at, access, "writes", writes)
         self._refuse(self._reads.clash(at, access), at, access, "writes", self._reads)
         writes.thread[at], writes.block[at] = access.threads[:, None], access.block
         writes.note(at, access, self._place(access.where))
-        self._write_atomic[at] = atomic
+        writes.atomic[at] = atomic
         self._reads.block[at] = self._reads.thread[at] = _NOBODY
 
     def _refuse(
@@ -192,11 +236,12 @@ class Region:
         if not clash.any():
             return
         row, column = (int(i) for i in np.argwhere(clash)[0])
-        byte = int(at[row, column])
-        place = list(self._places)[before.where[byte]]
+        unit = int(at[row, column])
+        place = list(self._places)[before.where[unit]]
         alone = replace(access, threads=access.threads[row : row + 1], phases=access.phases[row : row + 1])
         did = "writes" if before is self._writes else "reads"
-        self._race(alone, byte, place, int(before.thread[byte]), int(before.block[byte]), did, what)
+        thread, block = int(before.thread[unit]), int(before.block[unit])
+        self._race(alone, unit * self._unit, place, thread, block, did, what)
 
     def _race(
         self, access: Access, byte: int, place: str, thread: int, block: int, did: str, what: str = "writes"
