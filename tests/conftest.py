@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import tempfile
@@ -36,6 +37,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: "tools" not in item.path.parts)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Nothing that is collected is garbage, and tests that look for garbage look among what they made."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
     if not _IS_WORKER:
         shutil.rmtree(_CACHE, ignore_errors=True)
@@ -48,6 +60,17 @@ def no_cache() -> Iterator[None]:
 
     with graphc.config.change_flags(cache_dir=""):
         yield
+
+
+@pytest.fixture
+def nothing_aside(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Collections look at all objects there are, as in a process of users."""
+    from graphc_runtime import collecting
+
+    monkeypatch.setattr(collecting, "_aside", collecting._Aside())
+    gc.unfreeze()
+    yield
+    gc.freeze()
 
 
 @pytest.fixture

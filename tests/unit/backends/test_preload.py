@@ -36,7 +36,7 @@ def test_no_collections_while_modules_are_loaded(before, what):
     assert done.stdout.split() == ["True", "0", "[]"]
 
 
-@pytest.mark.usefixtures("no_cache")
+@pytest.mark.usefixtures("no_cache", "nothing_aside")
 def test_later_compilations_set_nothing_aside_once_more(monkeypatch):
     """Python would count what is set aside already, which takes longer than all passes of a small graph."""
     x = pt.dvector("x")
@@ -47,6 +47,7 @@ def test_later_compilations_set_nothing_aside_once_more(monkeypatch):
     assert len(times) == 1  # by `graphc.function` itself
 
 
+@pytest.mark.usefixtures("nothing_aside")
 def test_objects_that_were_set_aside_stay_there():
     gc.freeze()
     try:
