@@ -35,6 +35,19 @@ def walk_for(root: ir.Operation, names: Collection[str]) -> list[ir.Operation]:
     return [op for op in found if op != root]
 
 
+def names_in(root: ir.Operation) -> set[str]:
+    """The names of `root` and of the operations below it."""
+    found: set[str] = set()
+    add, advance = found.add, ir.WalkResult.ADVANCE
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        add(op.name)
+        return advance
+
+    root.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found
+
+
 def is_inside(value: ir.Value, op: ir.Operation) -> bool:
     """True if a value is defined in a region of an operation, at any depth."""
     owner = value.owner

@@ -88,12 +88,18 @@ class Task:
             del error
 
 
-class _Presence:
-    """A thread at work: on which task, and whether it stands still."""
+class Presence:
+    """A thread at work.
+
+    Attributes:
+        task: on which task.
+        rests: whether it stands still.
+        is_called: whether it shall come to a `checkpoint`: a fork waits for it, or nobody waits for its work.
+    """
 
     def __init__(self, task: Task) -> None:
         self.task = task
-        self.rests = False
+        self.rests = self.is_called = False
 
 
 class _Worker:
@@ -149,7 +155,7 @@ class _State:
     def __init__(self, *, broken: bool = False) -> None:
         self.worker: _Worker | None = None
         self.waiting: list[Task] = []
-        self.present: dict[int, _Presence] = {}
+        self.present: dict[int, Presence] = {}
         self.forking = allocate_lock()
         self.forker: int | None = None
         self.gate: LockType | None = None
@@ -197,7 +203,8 @@ def apart(function: Callable[_Given, _Result], *args: _Given.args, **kwargs: _Gi
         result: _Result = task.result()
         return result
     finally:
-        task.abandoned = not task.finished
+        if not task.finished:
+            _abandon(task)
         _state.waiting[:] = [other for other in _state.waiting if other is not task]
         if worker is not None:
             if task.finished and _state.worker is None:
@@ -215,6 +222,18 @@ def renew_in_children(owner: object) -> None:
     _owners.add(owner)
 
 
+def _abandon(task: Task) -> None:
+    """Says that nobody waits for a task. Threads that begin with it look for themselves."""
+    task.abandoned = True
+    for presence in _state.present.copy().values():
+        presence.is_called = presence.is_called or presence.task is task
+
+
+def presence() -> Presence:
+    """This thread's, which says when it is to come to a checkpoint; never that of one at no work."""
+    return _state.present.get(get_ident()) or Presence(Task())
+
+
 def checkpoint() -> None:
     """To be called by work where it holds no lock and could stop, often.
 
@@ -224,6 +243,7 @@ def checkpoint() -> None:
     presence = _state.present.get(get_ident())
     if presence is None:
         return
+    presence.is_called = presence.task.abandoned
     while (gate := _state.gate) is not None:
         presence.rests = True
         with gate:
@@ -239,7 +259,7 @@ def taking_part(task: Task | None) -> Iterator[None]:
         yield
         return
     ident, present = get_ident(), _state.present
-    present[ident] = _Presence(task)
+    present[ident] = Presence(task)
     try:
         checkpoint()
         yield
@@ -298,6 +318,8 @@ def _before_fork() -> None:
         _state.forker, _state.missed, _state.interrupted = me, False, False
         _state.gate = allocate_lock()
         _state.gate.acquire()
+        for other in _state.present.copy().values():
+            other.is_called = True
         # Python warns of forks of processes that have several threads.
         if _state.worker is not None:
             worker, _state.worker = _state.worker, None
@@ -345,7 +367,7 @@ def _end() -> None:
     """Lets no thread work on while the interpreter and C++'s static objects end."""
     _state.ended = True
     for presence in _state.present.copy().values():
-        presence.task.abandoned = True
+        _abandon(presence.task)
     while any(ident != get_ident() for ident in _state.present.copy()):
         time.sleep(0.001)
 

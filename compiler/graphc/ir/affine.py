@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from graphc.ir.build import predicate_of
 from graphc.ir.constants import CONSTANTS
-from graphc.ir.kinds import is_elementwise
+from graphc.ir.kinds import PER_ELEMENT
 from graphc.ir.scan_view import is_scan
 from graphc.ir.size import Size
 from graphc.ir.traits import SIZES, Dimension, broadcast_sizes
@@ -162,7 +162,7 @@ def as_long(op: ir.Operation, axis: int) -> Sequence[Dimension]:
     rule = SIZES.get(op.name)
     if rule is not None:
         return rule(op)[axis]
-    return broadcast_sizes(op)[axis] if is_elementwise(op.name) else ()
+    return broadcast_sizes(op)[axis] if op.name in PER_ELEMENT else ()
 
 
 class Made(NamedTuple):

@@ -50,13 +50,12 @@ def declared(module: ir.Module) -> dict[str, Helper]:
         PassError: an attribute is not one that `attribute_of` makes; a diagnostic says so.
     """
     found = {}
-    for op in module.body.operations:
-        try:
-            helper = helper_of(op.operation)
-        except ValueError as error:
-            fail(op.operation, str(error))
-        if helper is not None:
-            found[symbol_of(op.operation)] = helper
+    for op in [op.operation for op in module.body.operations]:
+        if HELPER in op.attributes:
+            try:
+                found[symbol_of(op)] = _read(op.attributes[HELPER])
+            except ValueError as error:
+                fail(op, str(error))
     return found
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from graphc.ir.traits import Marker
-from graphc.ir.views import GATHERS, Create, create_here
+from graphc.ir.views import Create, create_here
 from graphc.ops.elementwise import ROWS
 from graphc_dialects._mlir import ir
 
@@ -24,13 +24,11 @@ FOLDS = Marker()
 SUMS = Marker()
 # Sums of products of two operands along their last axes but for `transpose_a` and `transpose_b`.
 PRODUCTS = Marker()
+# They compute one number for each element of their result.
+PER_ELEMENT = Marker()
+PER_ELEMENT("graphc.cast", *(f"graphc.{name}" for name in ROWS))
 # Elementwise operations that take no longer than reading their result from memory.
 CHEAP = frozenset(f"graphc.{row.name}" for row in ROWS.values() if row.cheap) | {"graphc.cast"}
-
-
-def is_elementwise(name: str) -> bool:
-    """True if the dialect operation computes one scalar per result element."""
-    return name == "graphc.cast" or (name.startswith("graphc.") and name[7:] in ROWS) or name in GATHERS
 
 
 def reduced_axes(op: ir.Operation) -> tuple[int, ...]:

@@ -70,7 +70,18 @@ def literal(value: float, kind: ir.Type) -> ir.Value:
 
 def as_index(value: ir.Value | int) -> ir.Value:
     """An index value; a Python number becomes a constant, and an integer is cast."""
-    return const_index(value) if isinstance(value, int) else converted(value, ir.IndexType.get())
+    return as_indices([value])[0]
+
+
+def as_indices(values: Iterable[ir.Value | int]) -> list[ir.Value]:
+    """`as_index` of each of several."""
+    kind, found = ir.IndexType.get(), list[ir.Value]()
+    for x in values:
+        if isinstance(x, int):
+            found.append(const_index(x))
+        else:
+            found.append(x if x.type == kind else converted(x, kind))
+    return found
 
 
 @overload
@@ -167,7 +178,9 @@ def _on_sizes(name: str, a: ir.Value | float, b: ir.Value | float) -> ir.Value:
     if x is not None and x == _NEUTRAL_LEFT.get(name):
         assert isinstance(b, ir.Value), "two numbers are a number"
         return b
-    return _made(OPERATIONS[name][0], ir.IndexType.get(), a, b)
+    left = a if isinstance(a, ir.Value) else const_index(int(a))
+    right = b if isinstance(b, ir.Value) else const_index(int(b))
+    return ir.Operation.create(OPERATIONS[name][0], [ir.IndexType.get()], [left, right]).result
 
 
 def _made(name: str, kind: ir.Type, *operands: ir.Value | float) -> ir.Value:
@@ -191,7 +204,7 @@ Place = ir.Value | int | Sequence[ir.Value | int]
 
 def _where(memory: ir.Value, place: Place) -> list[ir.Value]:
     indices = [place] if isinstance(place, (int, ir.Value)) else place
-    return [memory, *map(as_index, indices)]
+    return [memory, *as_indices(indices)]
 
 
 def _read(memory: ir.Value, place: Place) -> ir.Value:

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from graphc.ir import build
-from graphc.ir.value import as_index
+from graphc.ir.value import as_indices
 from graphc_dialects._mlir import ir
 
 _NOT_UNROLLED = "#llvm.loop_annotation<unroll = <disable = true>>"
@@ -145,7 +145,7 @@ def loop(
     step: ir.Value | int | None = None,
 ) -> tuple[Any, Any]:
     """An empty `scf.for` with iter_args; returns the operation and its block."""
-    bounds = [as_index(0 if start is None else start), as_index(stop), as_index(1 if step is None else step)]
+    bounds = as_indices([0 if start is None else start, stop, 1 if step is None else step])
     types = [value.type for value in values]
     loop = ir.Operation.create("scf.for", results=types, operands=[*bounds, *values], regions=1)
     return loop, ir.Block.create_at_start(loop.regions[0], [ir.IndexType.get(), *types])

@@ -213,7 +213,7 @@ class FunctionConverter(Conversion):
         self._row_sizes: dict[ir.Value, dict[str, list[ir.Value]]] = {
             op.results[0]: declared_sizes(op) for op in scans(self._old)
         }
-        self._updated = UpdatedStates(self._old, self._row_sizes)
+        self._updated = UpdatedStates(self._row_sizes)
         self.states, self.updates = self._updated.states, self._updated.updates
         with ir.InsertionPoint(block):
             for position in lent:

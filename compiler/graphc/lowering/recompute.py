@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.ir.kinds import CHEAP, REDUCTIONS, is_elementwise, static_shape
+from graphc.ir.kinds import CHEAP, PER_ELEMENT, REDUCTIONS, static_shape
 from graphc.ir.views import GATHERS, INLINED
 from graphc_dialects._mlir import ir
 
@@ -114,7 +114,7 @@ class Recomputation:
         owner = value.owner
         if isinstance(owner, ir.Block):
             return True
-        return owner.name in REDUCTIONS or not (is_elementwise(owner.name) or owner.name in INLINED)
+        return owner.name in REDUCTIONS or not (owner.name in PER_ELEMENT or owner.name in INLINED)
 
     def _is_kept(self, value: ir.Value) -> bool:
         """True if something that is no cluster, such as a matrix product, reads the value from memory."""

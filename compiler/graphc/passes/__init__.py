@@ -7,7 +7,7 @@ import difflib
 import importlib
 import inspect
 import typing
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import field, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -46,11 +46,14 @@ class Pass:
     Attributes:
         stage: which IR it takes and leaves: graph, tensor, buffer or llvm (see
             `graphc_tools.legality`).
+        acts_on: names of operations of which a module has one, or else the pass need not run; None where
+            names do not tell.
         statistics: counters that `run` adds to.
         text: its pipeline text, where that has been asked for.
     """
 
     stage: ClassVar[Stage]
+    acts_on: ClassVar[Container[str] | None] = None
     statistics: dict[str, int] = field(default_factory=dict, init=False, repr=False, compare=False)
     text: str = field(default="", init=False, repr=False, compare=False)
 

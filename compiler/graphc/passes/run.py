@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import field, replace
+from copy import copy
+from dataclasses import field
 from time import perf_counter
 from typing import Any, NamedTuple, Protocol
 
 from graphc.passes import Pass, Stage, discover, find
 from graphc_dialects._mlir import ir, passmanager
+from graphc_dialects.walk import names_in
 from graphc_runtime import steps
 from graphc_runtime.record import record
-from graphc_runtime.worker import checkpoint
+from graphc_runtime.worker import checkpoint, presence
 
 Entry = Pass | str | tuple[str, str]
 _NAME = re.compile(r"[A-Za-z_][\w.-]*")
@@ -101,7 +103,8 @@ def normalise(entries: Iterable[Entry]) -> list[Pass | str]:
         for step in [text] if isinstance(text, Pass) else _PARSED.get(text) or _parsed(text):
             if isinstance(step, Pass) and step is not text:
                 # Every run has passes of its own, because they count what they do.
-                step, step.text = replace(step), step.text
+                step = copy(step)
+                step.statistics = {}
             result.append(step)
     return result
 
@@ -163,7 +166,7 @@ def run_pipeline(
     check: Check | None = None,
     verify_each: bool = False,
     verify_folded: bool = True,
-    managers: dict[str, object] | None = None,
+    managers: dict[str, Any] | None = None,
 ) -> PipelineReport:
     """Runs passes on a module in place.
 
@@ -195,11 +198,14 @@ def run_pipeline(
     changed = False  # by passes of ours since the last verification
     stage: Stage | None = None  # of the last pass of ours
     verified: Stage | None = None  # the stage of the module that was verified last
+    names: set[str] | None = None  # of the operations in the module, until a pass runs
+    me = presence()
     with context:
         every = _steps(normalise(entries), single=instrument is not None)
         tell = steps.watcher()
         for number, step in enumerate(every, start=1):
-            checkpoint()
+            if me.is_called:
+                checkpoint()
             name = step if isinstance(step, str) else step.text or str(step)
             if tell is not None:
                 tell((name, number, len(every)))
@@ -207,14 +213,32 @@ def run_pipeline(
                 instrument.before(name, module)
             start = perf_counter()
             try:
-                if isinstance(step, Pass):
-                    changed, stage = not verify_each, step.stage
-                elif (
-                    changed and step != "cse" and (verify_folded or stage != verified)
-                ):  # which folds nothing
-                    module.operation.verify()
-                    changed, verified = False, stage
-                _run_step(module, step, check, verify_each, managers)
+                if isinstance(step, str):
+                    # Which folds nothing: cse.
+                    if changed and step != "cse" and (verify_folded or stage != verified):
+                        module.operation.verify()
+                        changed, verified = False, stage
+                        start = perf_counter()
+                    if step not in managers:
+                        managers[step] = passmanager.PassManager.parse(f"builtin.module({step})")
+                    managers[step].enable_verifier(verify_each)
+                    managers[step].run(module.operation)
+                    names = None
+                else:
+                    if check is not None:
+                        check(module, step, True)
+                    step.statistics.clear()
+                    stage = step.stage
+                    if step.acts_on is not None and names is None:
+                        names = names_in(module.operation)
+                    if step.acts_on is None or any(map(step.acts_on.__contains__, names or ())):
+                        with ir.Location.unknown():
+                            step.run(module)
+                        changed, names = not verify_each, None
+                    if check is not None:
+                        check(module, step, False)
+                    if verify_each:
+                        module.operation.verify()
             except Exception:
                 if instrument is not None:
                     instrument.failed(name, module)
@@ -240,24 +264,3 @@ def _steps(entries: list[Pass | str], *, single: bool) -> list[Pass | str]:
         else:
             joined.append(entry)
     return joined
-
-
-def _run_step(
-    module: ir.Module, step: Pass | str, check: Check | None, verify_each: bool, managers: dict[str, Any]
-) -> None:
-    if isinstance(step, str):
-        manager = managers.get(step)
-        if manager is None:
-            manager = managers[step] = passmanager.PassManager.parse(f"builtin.module({step})")
-        manager.enable_verifier(verify_each)
-        manager.run(module.operation)
-        return
-    if check is not None:
-        check(module, step, True)
-    step.statistics.clear()
-    with ir.Location.unknown():
-        step.run(module)
-    if check is not None:
-        check(module, step, False)
-    if verify_each:
-        module.operation.verify()

@@ -24,6 +24,7 @@ The array of a cell can be read by other threads, so the GIL is kept while it ch
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from graphc.backends.cpu.entry_calls import DECLARED, VECTORCALL
@@ -261,6 +262,8 @@ EXPORTS = frozenset({*_ENTRIES.values(), "graphc_vectorcall"})
 _CALL = "call i64 @graphc_run(ptr %ctx, ptr %data, ptr %dims)"
 
 
+# The text depends on these alone, and many functions of a program have one signature.
+@lru_cache(maxsize=16)
 def entry_ir(
     signature: Signature,
     tiers: tuple[str, ...] = ("struct",),

@@ -24,6 +24,7 @@ from graphc.ir.donations import Donated, donated, with_donations
 from graphc.ir.helpers import callee_of, declared
 from graphc.ir.plain import Recomputed
 from graphc.ir.plain import attached as attached_recomputed
+from graphc.ir.walk import symbol_of
 from graphc.library.helpers import Helper
 from graphc.library.places import planned_bytes
 from graphc.native.parts import Piece
@@ -134,7 +135,7 @@ def takes_memory_first(module: ir.Module) -> bool:
         module: an `ir.Module` in the llvm dialect.
     """
     takers = frozenset(name for name, helper in declared(module).items() if helper.takes_memory)
-    (main,) = (op for op in module.body.operations if _symbol(op) == "main")
+    (main,) = (op for op in module.body.operations if symbol_of(op.operation) == "main")
     return _Order(takers).is_safe(list(main.regions[0].blocks))
 
 
@@ -181,11 +182,6 @@ def _reached(blocks: list[ir.Block]) -> Iterator[Any]:
             seen.add(block)
             yield block
             pending += block.successors
-
-
-def _symbol(op: ir.Operation) -> str:
-    name = op.operation.attributes.get("sym_name")
-    return "" if name is None else str(ir.StringAttr(name).value)
 
 
 @record(frozen=True)
@@ -396,7 +392,7 @@ def _plain(op: ir.Operation) -> str:
     """The name of a function for whose wrapper LLVM has nothing to do; else empty."""
     attributes = op.operation.attributes
     is_plain = "always_inline" in attributes or "optimize_none" in attributes
-    return _symbol(op) if is_plain and INLINED not in attributes else ""
+    return symbol_of(op.operation) if is_plain and INLINED not in attributes else ""
 
 
 def _site(site: ir.Attribute) -> Site:

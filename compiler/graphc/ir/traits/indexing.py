@@ -11,6 +11,7 @@ import numpy as np
 
 from graphc.ir.checks import CHECKS, SizeChecks, size_of
 from graphc.ir.constants import CONSTANTS, read_constant
+from graphc.ir.kinds import PER_ELEMENT
 from graphc.ir.parts import LiftRule, Part, Parts, part_type, slice_of
 from graphc.ir.rewrite import Rewriter, tensor_type
 from graphc.ir.totality import TOTAL, Totality
@@ -45,6 +46,7 @@ from graphc_dialects._mlir import ir
 POSITIONAL("graphc.slice", "graphc.update_slice")
 TAKES_PART("graphc.slice")
 GATHERS("graphc.take")
+PER_ELEMENT("graphc.take")
 SELECTS("graphc.slice", "graphc.take", "graphc.gather", "graphc.compress", "graphc.sort", "graphc.partition")
 UPDATES("graphc.update_slice", "graphc.put")
 UPDATES_PART("graphc.update_slice")

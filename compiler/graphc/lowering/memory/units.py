@@ -23,7 +23,7 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
-from graphc.ir.kinds import REDUCTIONS, is_elementwise, static_shape
+from graphc.ir.kinds import PER_ELEMENT, REDUCTIONS, static_shape
 from graphc.ir.scan_view import is_trace, new_rows_of
 from graphc.ir.views import COUNTS, GATHERS, INLINED, RENAMES, UPDATES
 from graphc.ir.walk import inputs_of
@@ -262,7 +262,7 @@ class Units:
     @staticmethod
     def is_loop(op: ir.Operation) -> bool:
         """True if an operation is lowered as (part of) a loop over elements."""
-        return op.name in REDUCTIONS or is_elementwise(op.name)
+        return op.name in REDUCTIONS or op.name in PER_ELEMENT
 
     def unit_of(self, op: ir.Operation) -> Unit:
         """The unit of an operation of the block."""

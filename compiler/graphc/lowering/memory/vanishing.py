@@ -11,7 +11,7 @@ import numpy as np
 
 from graphc.ir.build import dtype_of
 from graphc.ir.constants import CONSTANTS, read_constant
-from graphc.ir.kinds import is_elementwise
+from graphc.ir.kinds import PER_ELEMENT
 from graphc.ir.views import INLINED, RENAMES
 from graphc.ops.elementwise import ROWS
 from graphc_dialects._mlir import ir
@@ -27,7 +27,7 @@ _ARITHMETIC = {
 
 def may_vanish(op: ir.Operation) -> bool:
     """True if the result of an operation may be an operand, or what an operand was computed from."""
-    return is_elementwise(op.name) and not _computes(op)
+    return op.name in PER_ELEMENT and not _computes(op)
 
 
 def _computes(op: ir.Operation) -> bool:
@@ -47,7 +47,7 @@ def _is_firm(value: ir.Value, neutral: tuple[int, ...]) -> bool:
         if op.name in CONSTANTS:
             return _is_other(read_constant(op), neutral)
         if op.name not in INLINED and op.name not in RENAMES:
-            return not is_elementwise(op.name) or _computes(op)
+            return op.name not in PER_ELEMENT or _computes(op)
         value = op.operands[0]
     return True
 

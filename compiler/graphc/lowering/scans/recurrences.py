@@ -32,7 +32,7 @@ import numpy as np
 
 from graphc.ir import build
 from graphc.ir.build import dtype_of
-from graphc.ir.kinds import CHEAP, is_elementwise, static_shape
+from graphc.ir.kinds import CHEAP, PER_ELEMENT, static_shape
 from graphc.ir.value import smaller
 from graphc.ir.views import INLINED
 from graphc.library.helpers import KernelCall
@@ -91,7 +91,7 @@ def cheap_chain(value: ir.Value) -> list[ir.Operation]:
         elif owner.name in CHEAP:
             chain.append(owner.operation)
             pending.extend(owner.operands)
-        elif is_elementwise(owner.name):
+        elif owner.name in PER_ELEMENT:
             return []
     return chain if len(chain) <= _MAX_INLINE else []
 

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 
 from graphc.ir import build
 from graphc.ir.kinds import static_shape
-from graphc.ir.scan_view import ScanView, is_trace, name_of, new_rows_of, retention, scans, taps_of, writes_of
+from graphc.ir.scan_view import ScanView, is_trace, name_of, new_rows_of, retention, taps_of, writes_of
 from graphc.ir.views import INLINED, RENAMES, TAKES_ROW, UPDATES, order_of, stacked_order
 from graphc.ir.walk import definition, is_defined_in, within
 from graphc.lowering.generic import is_one_element
@@ -55,20 +55,20 @@ class UpdatedStates:
     """The states of this kind in one function; late readers of their versions are given copies.
 
     Args:
-        function: a graph-stage `func.func` whose clusters are final.
-        row_sizes: for the result of each scan, index values for the rows of its outputs.
+        row_sizes: for the result of each scan of a `func.func` whose clusters are final, index
+            values for the rows of its outputs.
 
     Attributes:
         states, updates: see `Conversion`.
     """
 
-    def __init__(self, function: ir.Operation, row_sizes: dict[ir.Value, dict[str, list[ir.Value]]]) -> None:
+    def __init__(self, row_sizes: dict[ir.Value, dict[str, list[ir.Value]]]) -> None:
         self._extra = {scan: [x for row in sizes.values() for x in row] for scan, sizes in row_sizes.items()}
         self.states: dict[tuple[ir.Value, str], UpdatedState] = {}
         self.updates: dict[ir.Value, UpdatedState] = {}
         self._after: dict[ir.Block, list[Pair]] = {}
-        for op in scans(function):
-            self._plan(ScanView(op))
+        for scan in row_sizes:
+            self._plan(ScanView(scan.owner.operation))
 
     def after(self, block: ir.Block) -> list[Pair]:
         """Pairs of operations of a body, of which the first must come after the second."""

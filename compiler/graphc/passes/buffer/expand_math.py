@@ -18,7 +18,6 @@ from graphc.ir.walk import (
     is_used_once,
     named_attributes,
     static_steps,
-    symbol_of,
     walk,
     walk_for,
 )
@@ -95,10 +94,10 @@ class ExpandMath(Pass):
             self.count("left as calls", sum(op.name in _CALLABLE for op in found))
             found = [op for op in found if op.name not in _CALLABLE]
         expanded = {op.name for op in found}
-        for apart in loops:
-            if APART in apart.attributes and _computes_much(apart, expanded):
+        for apart, steps in loops:
+            if APART in apart.attributes and _computes_much(apart, steps, expanded):
                 self.count("loops in strips", _in_strips(apart))
-            elif _function(apart) and _as_vector(apart):
+            elif 1 < (steps or 0) <= _SHORT and _function(apart) and _as_vector(apart):
                 self.count("loops of one vector")
         if any(self.statistics.get(made) for made in ("loops in strips", "loops of one vector")):
             found, loops = _found(module, expanded)
@@ -145,13 +144,20 @@ def is_wide(module: ir.Module) -> bool:
     return WIDE in module.operation.attributes
 
 
-def _found(module: ir.Module, names: Collection[str]) -> tuple[list[ir.Operation], list[ir.Operation]]:
+# Loops, and how many iterations each has, if that is known.
+_Loops = list[tuple[ir.Operation, int | None]]
+
+
+def _found(module: ir.Module, names: Collection[str]) -> tuple[list[ir.Operation], _Loops]:
     """The elementary functions of some names, and the loops, found in one walk."""
     found = walk_for(module.operation, {*names, "scf.for"})
-    return [op for op in found if op.name != "scf.for"], [op for op in found if op.name == "scf.for"]
+    loops = [op for op in found if op.name == "scf.for"]
+    return [op for op in found if op.name != "scf.for"], list(
+        zip(loops, map(static_steps, loops), strict=True)
+    )
 
 
-def _mark(module: ir.Module, loops: list[ir.Operation], expanded: set[str]) -> None:
+def _mark(module: ir.Module, loops: _Loops, expanded: set[str]) -> None:
     """Says which functions take the widest vectors: those with a loop that computes much.
 
     Args:
@@ -159,27 +165,26 @@ def _mark(module: ir.Module, loops: list[ir.Operation], expanded: set[str]) -> N
         loops: those in it.
         expanded: names of the functions that become arithmetic.
     """
-    wide = {name for loop in loops if (name := _function(loop)) and _computes_much(loop, expanded)}
-    if not wide:
+    wide = [_function(loop) for loop, steps in loops if _computes_much(loop, steps, expanded)]
+    if not any(wide):
         return
     module.operation.attributes[WIDE] = ir.UnitAttr.get()
     for function in functions(module):
-        if symbol_of(function) not in wide:
+        if function not in wide:
             function.attributes["llvm.passthrough"] = ir.Attribute.parse('[["prefer-vector-width", "256"]]')
 
 
-def _function(op: ir.Operation) -> str:
-    """The name of the function that an operation is in; empty for kernels of devices."""
+def _function(op: ir.Operation) -> ir.Operation | None:
+    """The function that an operation is in; None for kernels of devices."""
     while op.name not in ("func.func", "gpu.func"):
         op = op.parent.operation
-    return symbol_of(op) if op.name == "func.func" else ""
+    return op if op.name == "func.func" else None
 
 
-def _computes_much(loop: ir.Operation, expanded: set[str]) -> bool:
+def _computes_much(loop: ir.Operation, steps: int | None, expanded: set[str]) -> bool:
     """True if an innermost loop has an elementary function, or much arithmetic, that does not wait for the
     iteration before.
     """
-    steps = static_steps(loop)
     if steps is not None and steps <= _FEW:
         return False
     block = loop.regions[0].blocks[0]
@@ -255,8 +260,8 @@ def _as_vector(short: ir.Operation) -> bool:
     sums = [x.owner for x in last.operands]
     operations = [op for op in operations if op not in sums]
     written = {root_of(op.operands[1]) for op in operations if op.name == "memref.store"}
-    is_short = 1 < count <= _SHORT and constant_value(step) == 1 and all(map(_is_sum, sums, states))
-    if not is_short or not written or not all(_is_lanewise(op, variable, written) for op in operations):
+    is_plain = constant_value(step) == 1 and all(map(_is_sum, sums, states))
+    if not is_plain or not written or not all(_is_lanewise(op, variable, written) for op in operations):
         return False
     read = {root_of(op.operands[0]) for op in operations if op.name == "memref.load"}
     if states and len(written) < 2 and written.isdisjoint(read) and _is_alone(short):

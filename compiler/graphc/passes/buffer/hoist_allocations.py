@@ -55,10 +55,11 @@ class HoistAllocations(Pass):
     """
 
     stage = "buffer"
+    acts_on = frozenset({"memref.alloc"})
 
     def run(self, module: ir.Module) -> None:
         loops: dict[Any, list[Any]] = {}
-        for op in walk_for(module.operation, ("memref.alloc",)):
+        for op in walk_for(module.operation, self.acts_on):
             loop = _outermost(op)
             if loop is not None:
                 _move(op, loop)

@@ -199,9 +199,10 @@ class KernelPointers(Pass):
     """
 
     stage = "buffer"
+    acts_on = frozenset({"graphc.address", "memref.cast", "memref.subview"})
 
     def run(self, module: ir.Module) -> None:
-        for op in walk_for(module.operation, ("graphc.address", "memref.cast", "memref.subview")):
+        for op in walk_for(module.operation, self.acts_on):
             buffer = op.operands[0]
             if op.name == "memref.subview":
                 if 0 in ir.MemRefType(buffer.type).shape:

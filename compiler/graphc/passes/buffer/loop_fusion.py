@@ -9,12 +9,12 @@ from collections.abc import Container
 from graphc.ir import build
 from graphc.ir.lifetimes import ROW, VIEWS, Lifetimes
 from graphc.ir.walk import (
-    blocks_of,
     blocks_outside_loops,
     functions,
     named_attributes,
     seen_through,
     static_steps,
+    walk,
     within,
 )
 from graphc.passes import Pass
@@ -196,7 +196,8 @@ class _Accesses:
         self.touched: set[ir.Value] = set()
         self._positions: dict[ir.Value, set[int]] = {}
         self._variable = loop.regions[0].blocks[0].arguments[0]
-        self._collect(loop)
+        for op in walk(loop):
+            self._visit(op)
 
     def conflicts(self, other: _Accesses) -> bool:
         """True if two nests may not change places."""
@@ -208,32 +209,26 @@ class _Accesses:
         """Index positions that hold the induction variable in every access of the buffer."""
         return self._positions[root]
 
-    def _collect(self, op: ir.Operation) -> None:
-        for block in blocks_of(op):
-            for inner in block.operations:
-                self._visit(inner.operation)
-
     def _visit(self, op: ir.Operation) -> None:
         if op.name == "memref.load":
             self._access(op.operands[0], list(op.operands)[1:])
         elif op.name == "memref.store":
-            self._access(op.operands[1], list(op.operands)[2:])
-            self.written.add(seen_through(op.operands[1], _VIEWS))
-        elif op.name in ("scf.for", "scf.if"):
-            self.nested = self.nested or op.name == "scf.for"
-            self._collect(op)
+            self.written.add(self._access(op.operands[1], list(op.operands)[2:]))
+        elif op.name == "scf.for":
+            self.nested = True
         elif op.name.startswith("math."):
             self.computes = self.computes or op.name not in _CHEAP
-        elif not op.name.startswith(("arith.", "complex.", "scf.yield", "memref.dim")):
+        elif not op.name.startswith(("arith.", "complex.", "scf.if", "scf.yield", "memref.dim")):
             self.opaque = True
 
-    def _access(self, buffer: ir.Value, indices: list[ir.Value]) -> None:
+    def _access(self, buffer: ir.Value, indices: list[ir.Value]) -> ir.Value:
         root = seen_through(buffer, _VIEWS)
         self.touched.add(root)
         found = {position for position, index in enumerate(indices) if index == self._variable}
         if root != buffer:
             found = set()
         self._positions[root] = self._positions.get(root, found) & found
+        return root
 
 
 def _row_of(alloc: ir.Operation, nests: Container[ir.Operation]) -> ir.Operation | None:

@@ -19,7 +19,7 @@ from graphc.ir.helpers import callee_of
 from graphc.ir.lifetimes import ROW, VIEWS
 from graphc.ir.size import Size
 from graphc.ir.value import as_index, built
-from graphc.ir.walk import blocks_outside_loops, copy_with, functions, walk
+from graphc.ir.walk import blocks_outside_loops, copy_with, functions, walk, walk_for
 from graphc.library.helpers import BlockProduct, Gemm, Helper
 from graphc.library.markers import PLACES
 from graphc.lowering.memory.layouts import stated
@@ -64,6 +64,7 @@ _COSTS = {
 _ARITHMETIC = 40
 # Calls are products of matrices.
 _CALL, _MULTIPLY_ADD = 5_000, 40
+_NOTHING = Size()
 
 
 def cost_value(cost: Size) -> ir.Value:
@@ -98,6 +99,8 @@ class _Estimate:
         block = loop.regions[0].blocks[0]
         step = build.constant_value(loop.operands[2]) or 1
         total, blocks = self._block(block, block.arguments[0])
+        if step == 1:
+            return total + blocks
         cost = Size(-(-total.constant // step))
         for product, count in total.terms.items():
             part = cost_value(Size(0, {product: count}))
@@ -106,7 +109,7 @@ class _Estimate:
 
     def _block(self, block: ir.Block, variable: ir.Value) -> tuple[Size, Size]:
         """Size of an iteration, and of the loops over the `step` positions that it stands for."""
-        total, blocks, plain = Size(), Size(), 0
+        total, blocks, plain = _NOTHING, _NOTHING, 0
         for op in [op.operation for op in block.operations]:
             if op.name == "scf.for":
                 if op.operands[0] == variable:
@@ -538,12 +541,10 @@ class OutlineLoops(Pass):
     stage = "buffer"
 
     def run(self, module: ir.Module) -> None:
+        if len(walk_for(module.operation, ("scf.for",))) < self.minimum:
+            return
         for function in functions(module):
-            blocks = blocks_outside_loops(function)
-            nests = sum(op.operation.name == "scf.for" for block in blocks for op in block.operations)
-            if nests < self.minimum:
-                continue
-            parts = [part for block in blocks for part in _find(block)]
+            parts = [part for block in blocks_outside_loops(function) for part in _find(block)]
             if len(parts) >= self.minimum:
                 for ops, captured in parts:
                     _outline(module, ops, captured, self.statistics.get("parts", 0))

@@ -296,7 +296,10 @@ class _Record:
         record = {
             "function": name,
             "workspaces": [self._workspace(workspace) for workspace in workspaces],
-            "steps": [self._step(i, op) for i, op in self._accesses()],
+            "steps": [
+                [position, node_of(op), callee_of(op) if op.name == "func.call" else op.name]
+                for position, op in self._accesses()
+            ],
             "others": self._others(planned, lent),
             "copies": self._copies(),
         }
@@ -327,10 +330,6 @@ class _Record:
     def _accesses(self) -> list[tuple[int, ir.Operation]]:
         operations = self._lifetimes.operations
         return [(i, op) for i, op in enumerate(operations) if op.name.startswith(_STEPS)]
-
-    def _step(self, position: int, op: ir.Operation) -> list[int | str]:
-        what = callee_of(op) if op.name == "func.call" else op.name
-        return [position, node_of(op), what]
 
     def _others(self, planned: set[ir.Operation], lent: dict[ir.Operation, int]) -> list[dict[str, Any]]:
         """Buffers that are not in a workspace: on the stack, in the arena, or in the memory of a result."""

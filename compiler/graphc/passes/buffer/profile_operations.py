@@ -35,7 +35,7 @@ class ProfileOperations(Pass):
     stage = "buffer"
 
     def run(self, module: ir.Module) -> None:
-        main = next((f for f in functions(module) if _name(f) == "main"), None)
+        main = next((f for f in functions(module) if symbol_of(f) == "main"), None)
         if main is None:
             return
         work = _Slots(module)
@@ -48,17 +48,13 @@ class ProfileOperations(Pass):
         self.count("slots", len(work.slots))
 
 
-def _name(function: ir.Operation) -> str:
-    return symbol_of(function)
-
-
 class _Slots:
     """Finds what is measured, and puts the calls there."""
 
     def __init__(self, module: ir.Module) -> None:
         self._module = module
         self._helpers = declared(module)
-        self._functions = {_name(f): f for f in functions(module)}
+        self._functions = {symbol_of(f): f for f in functions(module)}
         self.slots: list[tuple[dict[str, None], str, int]] = [({}, "function", 0)]
 
     def visit(self, block: ir.Block, parent: int) -> None:

@@ -35,6 +35,7 @@ class ReuseOperands(Pass):
     """
 
     stage = "buffer"
+    acts_on = frozenset({"memref.alloc"})
 
     def run(self, module: ir.Module) -> None:
         for function in functions(module):

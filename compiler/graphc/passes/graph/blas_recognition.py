@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import cache
 
 from graphc.ir.kinds import PRODUCTS, SUMS, flags_of, matrix_product, reduce, reduced_axes
-from graphc.ir.rewrite import Rewriter, apply_rules, tensor_type
+from graphc.ir.rewrite import Rewriter, Rule, RuleTable, apply_rules, tensor_type
 from graphc.ir.views import MOVES_AXES, dimshuffle, order_of, transposed_order
 from graphc.ir.walk import is_used_once
 from graphc.passes import Pass
@@ -35,13 +35,17 @@ class BlasRecognition(Pass):
     stage = "graph"
 
     def run(self, module: ir.Module) -> None:
-        of_products = [_fold_operand_transpose, _outer_product, _inner_product, _pull_out_negation]
-        rules: Any = {
-            **dict.fromkeys(PRODUCTS, of_products),
-            **{name: [_fold_result_transpose] for name in MOVES_AXES},
-            **{name: [_sum_of_outer_products] for name in SUMS},
-        }
-        apply_rules(module, rules, self.count)
+        apply_rules(module, _rules(), self.count)
+
+
+@cache
+def _rules() -> RuleTable:
+    of_products: list[Rule] = [_fold_operand_transpose, _outer_product, _inner_product, _pull_out_negation]
+    return {
+        **dict.fromkeys(PRODUCTS, of_products),
+        **{name: [_fold_result_transpose] for name in MOVES_AXES},
+        **{name: [_sum_of_outer_products] for name in SUMS},
+    }
 
 
 def _untransposed(rewriter: Rewriter, value: ir.Value) -> ir.Value | None:

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphc.ir.references import evaluate
-from graphc.ir.rewrite import Rewriter, is_tensor, tensor_type
+from graphc.ir.rewrite import Rewriter, apply_rules, is_tensor, tensor_type
 from graphc.ir.traits import SIZES
 from graphc.ir.views import TAKES_ROW
-from graphc.ir.walk import functions
 from graphc.passes import Pass
 from graphc_runtime.record import record
 
@@ -39,12 +38,9 @@ class ConstantFolding(Pass):
     max_elements: int = 64
 
     def run(self, module: ir.Module) -> None:
-        for function in functions(module):
-            rewriter = Rewriter(function, {"*": [self._fold]})
-            rewriter.run()
-            self.count("folded", sum(rewriter.counts.values()))
+        apply_rules(module, {"*": [self._folded]}, self.count)
 
-    def _fold(self, rewriter: Rewriter, op: ir.Operation) -> ir.Value | None:
+    def _folded(self, rewriter: Rewriter, op: ir.Operation) -> ir.Value | None:
         if not op.name.startswith("graphc.") or op.name in TAKES_ROW or not len(op.results):
             return None
         values = []

@@ -15,35 +15,6 @@ from graphc_runtime.record import record
 _SHORT_ROW = 16
 
 
-@record()
-class Decompose(Pass):
-    """Writes `softmax` and `log_softmax` out in terms of what the lowering has loops for.
-
-    With `m = max(x)` over the axes and `e = exp(x - m)`, softmax is `e * (1 / sum(e))`, one division a row
-    instead of one an element, and log_softmax is `(x - m) - log(sum(e))`. No exponential exceeds 1, so
-    nothing overflows; the sum is at least 1, so the logarithm is finite. A NaN or +inf in a row, and a row
-    of nothing but -inf, gives NaN. With the attribute `guarded`, m is 0 where the maximum is not finite.
-    float16 is computed in float32, because a sum of more than 2048 terms near 1 does not fit its precision.
-
-    Of `sigmoid` and `softplus` of `x - y` and of `y - x`, the later is that of `-(x - y)`: what they share,
-    the exponential of `-|x - y|` and its logarithm, is computed once.
-
-    It runs late, after the rewrites that recognise `log(softmax(x))`, and those that turn negations of
-    differences.
-
-    Options:
-        device: positions of extremes along rows stay reductions, and are no calls of a kernel of the library.
-
-    Source: PyTensor's `Softmax` and `LogSoftmax` ops (`tensor/special.py`).
-    """
-
-    stage = "graph"
-    device: bool = False
-
-    def run(self, module: ir.Module) -> None:
-        apply_rules(module, _RULES if self.device else _WITH_CALLS, self.count)
-
-
 class _Normaliser:
     """The pieces both expansions share."""
 
@@ -132,3 +103,33 @@ _WITH_CALLS: RuleTable = {
     "graphc.argmax": [_positions_of_extremes],
     "graphc.argmin": [_positions_of_extremes],
 }
+
+
+@record()
+class Decompose(Pass):
+    """Writes `softmax` and `log_softmax` out in terms of what the lowering has loops for.
+
+    With `m = max(x)` over the axes and `e = exp(x - m)`, softmax is `e * (1 / sum(e))`, one division a row
+    instead of one an element, and log_softmax is `(x - m) - log(sum(e))`. No exponential exceeds 1, so
+    nothing overflows; the sum is at least 1, so the logarithm is finite. A NaN or +inf in a row, and a row
+    of nothing but -inf, gives NaN. With the attribute `guarded`, m is 0 where the maximum is not finite.
+    float16 is computed in float32, because a sum of more than 2048 terms near 1 does not fit its precision.
+
+    Of `sigmoid` and `softplus` of `x - y` and of `y - x`, the later is that of `-(x - y)`: what they share,
+    the exponential of `-|x - y|` and its logarithm, is computed once.
+
+    It runs late, after the rewrites that recognise `log(softmax(x))`, and those that turn negations of
+    differences.
+
+    Options:
+        device: positions of extremes along rows stay reductions, and are no calls of a kernel of the library.
+
+    Source: PyTensor's `Softmax` and `LogSoftmax` ops (`tensor/special.py`).
+    """
+
+    stage = "graph"
+    acts_on = _WITH_CALLS
+    device: bool = False
+
+    def run(self, module: ir.Module) -> None:
+        apply_rules(module, _RULES if self.device else _WITH_CALLS, self.count)

@@ -7,8 +7,8 @@ from dataclasses import field
 from typing import Any
 
 from graphc.ir.kinds import (
+    PER_ELEMENT,
     REDUCTIONS,
-    is_elementwise,
     reduced_axes,
     static_shape,
 )
@@ -18,7 +18,7 @@ from graphc.lowering.recompute import Recomputation
 from graphc.passes import Pass
 from graphc.passes.graph._clusters import UnitGraph
 from graphc_dialects._mlir import ir
-from graphc_dialects.check import raises
+from graphc_dialects.check import NAME as CHECK
 from graphc_runtime.record import record
 
 Shape = tuple[int | None, ...]
@@ -125,18 +125,19 @@ class _Planner:
             operands = inputs_of(op)
         results = list(op.results)
         reduction = name in REDUCTIONS
-        member = reduction or is_elementwise(name)
+        member = reduction or name in PER_ELEMENT
         domain = self._shape(operands[0] if reduction else results[0]) if member else ()
         # Operands that are read at computed positions must be in memory first.
         inlines = member and name not in GATHERS
         inline = [k for k, operand in enumerate(operands) if inlines and self._covers(operand, domain)]
         needed = self._dependences(operands, set(inline) if member else None)
-        if not member and not needed and not raises(op):
+        is_check = name == CHECK
+        if not member and not needed and not is_check:
             return  # constants and views of arguments lie on no path between units
         node = self.units.add(needed)
         for result in results:
             self._node_of[result] = node
-        if raises(op):
+        if is_check:
             self._last_check = node
         if member:
             self.members.append((op, node))

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 
@@ -34,11 +34,15 @@ Rule = Callable[[SizeChecks, Rewriter, ir.Operation], None]
 
 def rules(checks: SizeChecks) -> RuleTable:
     """A rule for each operation that has conditions; structured operations register theirs as a trait."""
+    return {name: [partial(rule, checks)] for name, rule in _conditions().items()}
+
+
+@cache
+def _conditions() -> dict[str, Rule]:
     names: dict[str, Rule] = {name: elementwise for name, (arity, _) in ELEMENTWISE.items() if arity > 1}
     names |= {"pow": power, **dict.fromkeys(SIGNATURES, kernel)}
     table = {f"graphc.{name}": rule for name, rule in names.items()}
-    table |= {name: rule for name in CHECKS if (rule := CHECKS.get(name)) is not None}
-    return {name: [partial(rule, checks)] for name, rule in table.items()}
+    return table | {name: rule for name in CHECKS if (rule := CHECKS.get(name)) is not None}
 
 
 def elementwise(checks: SizeChecks, rw: Rewriter, op: ir.Operation) -> None:
@@ -312,11 +316,9 @@ class InsertChecks(Pass):
         for function in functions(module):
             checks = SizeChecks()
             Rewriter(function, rules(checks)).run(erase=False)
-            self.count("checks", checks.inserted)
             end_blocks(checks.never)
-            hoisted = hoist_checks(function)
-            self.count("hoisted checks", hoisted)
-            unified = unify_sizes(function)
-            self.count("sizes that are one", unified)
+            hoisted, unified = hoist_checks(function), unify_sizes(function)
+            counts = {"checks": checks.inserted, "hoisted checks": hoisted, "sizes that are one": unified}
+            self.count_all(counts)
             if unified or walk_for(function, frozenset(RESIZES)):
                 Rewriter(function, _Equal().rules()).run()

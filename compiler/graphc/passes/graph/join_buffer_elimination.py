@@ -22,7 +22,7 @@ from graphc.ir.views import (
     keeps_order,
     order_of,
 )
-from graphc.ir.walk import functions, location_of, walk
+from graphc.ir.walk import functions, location_of
 from graphc.passes import Pass
 from graphc.passes.graph._joins import JoinRules
 from graphc_dialects._mlir import ir
@@ -205,9 +205,6 @@ def _is_computed(value: ir.Value, block: ir.Block) -> bool:
     return computes(owner.operation)
 
 
-_JOINS = frozenset({*JOINS, *UPDATES_PART})
-
-
 @record()
 class JoinBufferElimination(Pass):
     """Allocates the result of a `join` once and lets every operand be computed in its slice of it.
@@ -250,12 +247,11 @@ class JoinBufferElimination(Pass):
     """
 
     stage = "graph"
+    acts_on = frozenset({*JOINS, *UPDATES_PART})
     min_eligible: int = 2
 
     def run(self, module: ir.Module) -> None:
         for function in functions(module):
-            if not any(op.name in _JOINS for op in walk(function)):
-                continue
             simplifier = Rewriter(function, JoinRules().table())
             simplifier.run()
             writer = JoinWriter(self.min_eligible)

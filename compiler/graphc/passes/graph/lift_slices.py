@@ -371,14 +371,11 @@ class LiftSlices(Pass):
     """
 
     stage = "graph"
+    acts_on = frozenset({"graphc.take", *TAKES_PART})
 
     def run(self, module: ir.Module) -> None:
         for function in functions(module):
-            names = {op.name for op in walk(function)}
-            if "graphc.take" in names:
-                self._gather(function)
-            if not any(name in TAKES_PART for name in names):
-                continue
+            self._gather(function)
             for _ in range(_ROUNDS):
                 lifting = Lifting()
                 Rewriter(function, {name: [lifting.lift] for name in TAKES_PART}).run()

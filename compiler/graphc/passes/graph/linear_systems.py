@@ -486,16 +486,11 @@ class LinearSystems(Pass):
     """
 
     stage = "graph"
+    acts_on = frozenset({"graphc.inv", "graphc.det", "graphc.solve", "graphc.cholesky"})
     device: bool = False
 
     def run(self, module: ir.Module) -> None:
         for function in functions(module):
-            operations = list(walk(function))
-            if not any(op.name in _TRIGGERS for op in operations):
-                continue
-            rewriter = Rewriter(function, rules(operations, self.device))
+            rewriter = Rewriter(function, rules(walk(function), self.device))
             rewriter.run()
             self.count_all(rewriter.counts)
-
-
-_TRIGGERS = frozenset({"graphc.inv", "graphc.det", "graphc.solve", "graphc.cholesky"})

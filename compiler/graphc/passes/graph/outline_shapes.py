@@ -49,14 +49,15 @@ class OutlineShapes(Pass):
         self._return_sizes(shapes)
         Rewriter(shapes, RULES).run()
         self._erase_unneeded(shapes)
-        kept = self._keep_cheap_checks(shapes)
-        self._erase_unneeded(shapes)
         checks = [op for op in checks_in(main) if not self._is_nested(op)]
-        for check, cheap in zip(checks, kept, strict=True):
-            if cheap:
-                check.erase()
+        if checks:
+            kept = self._keep_cheap_checks(shapes)
+            self._erase_unneeded(shapes)
+            for check, cheap in zip(checks, kept, strict=True):
+                if cheap:
+                    check.erase()
+            self.count("checks moved", sum(kept))
         erase_unused(walk(main))
-        self.count("checks moved", sum(kept))
 
     def _return_sizes(self, shapes: ir.Operation) -> None:
         """Returns the dynamic sizes instead of the tensors."""

@@ -16,7 +16,7 @@ from dataclasses import replace
 from graphc.ir.constants import CONSTANTS, element_dtype
 from graphc.ir.diagnostics import fail, node_of
 from graphc.ir.donations import offered
-from graphc.ir.kinds import CHEAP, PRODUCTS, REDUCTIONS, flags_of, is_elementwise, static_shape
+from graphc.ir.kinds import CHEAP, PER_ELEMENT, PRODUCTS, REDUCTIONS, flags_of, static_shape
 from graphc.ir.plain import Array, Recomputed, attach
 from graphc.ir.scan_view import scans
 from graphc.ir.views import COUNTS, GATHERS
@@ -59,7 +59,7 @@ class Node:
     @property
     def is_fusible(self) -> bool:
         """True if a loop over its elements can compute it where it reads it."""
-        return self.shape is not None and is_elementwise(self.op.name)
+        return self.shape is not None and self.op.name in PER_ELEMENT
 
 
 @record(frozen=True)
@@ -148,7 +148,7 @@ class Program:
                 if number is not None:
                     reads[number] = reads.get(number, True) and source == operand
         number = len(self.nodes)
-        is_loop = op.name in REDUCTIONS or is_elementwise(op.name)
+        is_loop = op.name in REDUCTIONS or op.name in PER_ELEMENT
         makes = [self._add(r, number, _bytes(r)) for r in op.results if self._takes_memory(op, r)]
         domain = _domain(op) if is_loop else None
         flops, cost = _work(op, domain)

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from math import prod
 
-from graphc.ir.kinds import fold_of, reduced_axes
+from graphc.ir.kinds import FOLDS, reduced_axes
 from graphc.ir.rewrite import tensor_type
-from graphc.ir.walk import functions, walk
+from graphc.ir.walk import walk_for
 from graphc.passes import Pass
 from graphc_dialects._mlir import ir
 
-_WIDENED = ("sum", "prod")
+_WIDENED = ("_sum", "_prod")
 # Sums of two numbers are rounded to the same one in any precision.
 _FEW = 2
 
@@ -31,12 +31,10 @@ class WideSums(Pass):
     """
 
     stage = "graph"
+    acts_on = frozenset(name for name in FOLDS if name.endswith(_WIDENED))
 
     def run(self, module: ir.Module) -> None:
-        for function in functions(module):
-            for op in [op for op in walk(function) if fold_of(op) in _WIDENED]:
-                if _widen(op):
-                    self.count("wide accumulators")
+        self.count("wide accumulators", sum(map(_widen, walk_for(module.operation, self.acts_on))))
 
 
 def _widen(op: ir.Operation) -> bool:

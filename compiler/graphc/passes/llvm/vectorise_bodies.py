@@ -95,8 +95,9 @@ class VectoriseBodies(Pass):
         for op in functions.values():
             if op.name == "builtin.module" or "optimize_none" in op.attributes:
                 continue
-            apart = _apart(op)
-            for blocks, is_inside in inner_loops(op):
+            inner = inner_loops(op)
+            apart = _apart(op) if inner else set[ir.Value]()
+            for blocks, is_inside in inner:
                 loop = self._loop(op, blocks, apart, _LONG if is_inside else 0)
                 if loop is not None:
                     found.append(loop)

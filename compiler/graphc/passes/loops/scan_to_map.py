@@ -16,7 +16,7 @@ from typing import Any
 
 from graphc.ir.build import cast
 from graphc.ir.constants import CONSTANTS
-from graphc.ir.kinds import REDUCTIONS, is_elementwise
+from graphc.ir.kinds import PER_ELEMENT, REDUCTIONS
 from graphc.ir.rewrite import erase_unused, tensor_type
 from graphc.ir.scan_view import (
     ScanView,
@@ -342,7 +342,7 @@ def is_streamed(view: ScanView, values: Iterable[ir.Value]) -> bool:
         _is_view(op.name)
         or op.name in REDUCTIONS
         or op.name in CONSTANTS
-        or is_elementwise(op.name)
+        or op.name in PER_ELEMENT
         or op.name == "tensor.from_elements"
         or is_read(op)
         for op in needed(view, values)
@@ -356,7 +356,7 @@ def stored_elements(view: ScanView, value: ir.Value) -> int:
             row_elements(op.results[0].type)
             for op in needed(view, [value])
             if op.results[0] != value
-            and not (_is_view(op.name) or op.name in CONSTANTS or is_elementwise(op.name))
+            and not (_is_view(op.name) or op.name in CONSTANTS or op.name in PER_ELEMENT)
         ),
         default=0,
     )

@@ -47,7 +47,6 @@ class ConvertToLinalg(Pass):
             if function.operation.name == "func.func" and len(function.regions[0].blocks):
                 _check_element_types(function)
                 placed = place_results(function.operation, updates=not self.device)
-                self.count("results of conditionals", placed)
                 donations = Donations.of_module(module, function.operation)
                 if donations.pairs or donations.spares or donations.notes:
                     outcome = ir.Attribute.parse(donations.outcome.to_text())
@@ -55,8 +54,8 @@ class ConvertToLinalg(Pass):
                 FunctionConverter(
                     function.operation, donations, device=self.device, results=self.results
                 ).run()
-                self.count("donated arguments", len(donations.pairs))
-                self.count("functions", 1)
+                counts = {"donated arguments": len(donations.pairs), "functions": 1}
+                self.count_all({"results of conditionals": placed, **counts})
 
 
 def _check_element_types(function: ir.Operation) -> None:
