@@ -500,7 +500,7 @@ def obstacle(graph: FunctionGraph) -> str | None:
     as its conditionals are concerned.
     """
     try:
-        if any(is_conditional(node) for node in graph.nodes):
+        if any(map(is_conditional, graph.nodes)):
             plan(graph.nodes, graph.outputs)
     except NoOrder as reason:
         return str(reason)
@@ -517,7 +517,7 @@ def emit_graph(graph: FunctionGraph, e: Emitter) -> None:
     Raises:
         CompileError: an op has no ``emit``, or there is an `obstacle`.
     """
-    conditional = next((node for node in graph.nodes if is_conditional(node)), None)
+    conditional = next(filter(is_conditional, graph.nodes), None)
     if conditional is None:
         for node in graph.nodes:
             e.node(node)

@@ -76,7 +76,7 @@ def emit_module(graph: FunctionGraph, *, numbered: bool = False) -> EmittedModul
         e.values[variable] = f"%arg{number}"
     emit_graph(graph, e)
     results = [e.operand(v) for v in graph.outputs]
-    types = ", ".join(e.type_of(v) for v in graph.outputs)
+    types = ", ".join(map(e.type_of, graph.outputs))
     signature = ", ".join(f"%arg{i}: {e.type_of(v)}" for i, v in enumerate(arguments))
     lines = [
         "module {",

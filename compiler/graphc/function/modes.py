@@ -94,7 +94,7 @@ class _Compiler:
             form: in which calls can go straight to the code of the whole graph.
         """
         if all(isinstance(v.type, TensorType) for v in fgraph.variables):
-            if fgraph.nodes and all(why_not_native(node) is None for node in fgraph.nodes):
+            if fgraph.nodes and not any(map(why_not_native, fgraph.nodes)):
                 if not any(map(is_conditional, fgraph.nodes)):
                     return self.compiled(fgraph, form)
                 if emit.obstacle(fgraph) is None:

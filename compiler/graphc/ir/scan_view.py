@@ -6,13 +6,12 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.ir.views import Create, create_here
-from graphc.ir.walk import walk
 from graphc.names import unique_name
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_verify import DECLARATIONS
 from graphc_dialects.scan_verify import is_state as is_state
 from graphc_dialects.scan_verify import row_shape as row_shape
-from graphc_dialects.walk import is_inside
+from graphc_dialects.walk import is_inside, walk_for
 
 SCAN, END = "graphc.scan", "graphc.scan_end"
 # Attribute of a scan that was made of two, until what both compute is one.
@@ -41,7 +40,7 @@ def counts_steps(op: ir.Operation) -> bool:
 
 def scans(root: ir.Operation) -> list[ir.Operation]:
     """The scans below an operation, inner ones before the scan that contains them."""
-    return [op for op in reversed(walk(root)) if is_scan(op)]
+    return walk_for(root, (SCAN,))[::-1]
 
 
 class ScanView:

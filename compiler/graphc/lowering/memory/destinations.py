@@ -224,12 +224,10 @@ class Destinations:
     def _begin_permuted(self, value: ir.Value) -> bool:
         """Lets elements be computed where nothing but their permutation is wanted: in a result, or a row."""
         owner = value.owner.operation
-        if not Units.is_loop(owner) or is_empty(value):
-            return False
         users = [use.owner.operation for use in value.uses]
         fused = self._context.fused_with(owner) if len(users) > 1 else ()
         readers = [user for user in users if user not in fused]
-        if len(readers) != 1 or order_of(readers[0]) is None:
+        if len(readers) != 1 or order_of(readers[0]) is None or not Units.is_loop(owner) or is_empty(value):
             return False
         part = self.claim(value, lent=False)
         if part is None:

@@ -28,7 +28,7 @@ from graphc.ir.scan_view import is_trace, new_rows_of
 from graphc.ir.views import COUNTS, GATHERS, INLINED, RENAMES, UPDATES
 from graphc.ir.walk import inputs_of
 from graphc_dialects._mlir import ir
-from graphc_dialects.check import raises
+from graphc_dialects.check import NAME as CHECK
 from graphc_dialects.scan_verify import DECLARATIONS
 from graphc_dialects.write import is_write, reads_buffer, root_of
 
@@ -43,11 +43,15 @@ class Liveness:
 
     Args:
         members: the operations of each unit.
+        inputs: what each operation reads.
         kept: values that live in memory of the caller, such as results.
     """
 
     def __init__(
-        self, members: Mapping[tuple[str, int], Sequence[ir.Operation]], kept: Sequence[ir.Value]
+        self,
+        members: Mapping[tuple[str, int], Sequence[ir.Operation]],
+        inputs: Mapping[ir.Operation, Sequence[ir.Value]],
+        kept: Sequence[ir.Value],
     ) -> None:
         self._kept = {root(value) for value in kept}
         self._weight: dict[ir.Value, int] = {}
@@ -58,7 +62,7 @@ class Liveness:
             self._made[unit] = [r for op in operations for r in op.results if self._takes_memory(op, r)]
         for unit, operations in members.items():
             inside = {result for op in operations for result in op.results}
-            outside = {x for op in operations for x in inputs_of(op)} - inside
+            outside = {x for op in operations for x in inputs[op]} - inside
             self._read[unit] = {value for value in map(root, outside) if value in self._weight}
             for value in self._read[unit]:
                 self._readers[value].add(unit)
@@ -249,6 +253,7 @@ class Units:
         self._after = after
         self._operations = [op.operation for op in block.operations]
         self._positions = {op: number for number, op in enumerate(self._operations)}
+        self._inputs = list(map(inputs_of, self._operations))
         self._members: dict[Unit, list[ir.Operation]] = {}
         self.checked_late: set[ir.Value] = set()
         self.clusters: dict[int, list[ir.Operation]] = {}
@@ -289,7 +294,8 @@ class Units:
         for unit, wanted in needs.items():
             for other in wanted:
                 users[other].append(unit)
-        liveness = None if kept is None else Liveness(self._members, kept)
+        inputs = dict(zip(self._operations, self._inputs, strict=True))
+        liveness = None if kept is None else Liveness(self._members, inputs, kept)
 
         def priority(unit: Unit) -> tuple[bool, int, int, Unit]:
             # Nothing may come after the terminator, also what has an effect and no result.
@@ -321,16 +327,16 @@ class Units:
         last_check: Unit | None = None
         for number, (op, unit) in enumerate(zip(self._operations, self._unit_of, strict=True)):
             first.setdefault(unit, number)
-            operands = inputs_of(op)
+            operands = self._inputs[number]
             if len(op.regions) and len(op.results):
-                operands += self._extra.get(op.results[0], ())
+                operands = [*operands, *self._extra.get(op.results[0], ())]
             wanted = needs.setdefault(unit, set())
             wanted |= {made_by[x] for x in operands if x in made_by}
             if last_check is not None:
                 wanted.add(last_check)
             wanted.discard(unit)
             made_by.update((result, unit) for result in op.results)
-            if raises(op):
+            if op.name == CHECK:
                 last_check = unit
         for later, earlier in self._after:
             needs[self.unit_of(later)].add(self.unit_of(earlier))

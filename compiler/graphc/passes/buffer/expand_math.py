@@ -94,10 +94,10 @@ class ExpandMath(Pass):
             self.count("left as calls", sum(op.name in _CALLABLE for op in found))
             found = [op for op in found if op.name not in _CALLABLE]
         expanded = {op.name for op in found}
-        for apart, steps in loops:
-            if APART in apart.attributes and _computes_much(apart, steps, expanded):
+        for apart in loops:
+            if APART in apart.attributes and _computes_much(apart, expanded):
                 self.count("loops in strips", _in_strips(apart))
-            elif 1 < (steps or 0) <= _SHORT and _function(apart) and _as_vector(apart):
+            elif constant_value(apart.operands[1]) is not None and _function(apart) and _as_vector(apart):
                 self.count("loops of one vector")
         if any(self.statistics.get(made) for made in ("loops in strips", "loops of one vector")):
             found, loops = _found(module, expanded)
@@ -144,20 +144,13 @@ def is_wide(module: ir.Module) -> bool:
     return WIDE in module.operation.attributes
 
 
-# Loops, and how many iterations each has, if that is known.
-_Loops = list[tuple[ir.Operation, int | None]]
-
-
-def _found(module: ir.Module, names: Collection[str]) -> tuple[list[ir.Operation], _Loops]:
+def _found(module: ir.Module, names: Collection[str]) -> tuple[list[ir.Operation], list[ir.Operation]]:
     """The elementary functions of some names, and the loops, found in one walk."""
     found = walk_for(module.operation, {*names, "scf.for"})
-    loops = [op for op in found if op.name == "scf.for"]
-    return [op for op in found if op.name != "scf.for"], list(
-        zip(loops, map(static_steps, loops), strict=True)
-    )
+    return [op for op in found if op.name != "scf.for"], [op for op in found if op.name == "scf.for"]
 
 
-def _mark(module: ir.Module, loops: _Loops, expanded: set[str]) -> None:
+def _mark(module: ir.Module, loops: list[ir.Operation], expanded: set[str]) -> None:
     """Says which functions take the widest vectors: those with a loop that computes much.
 
     Args:
@@ -165,7 +158,7 @@ def _mark(module: ir.Module, loops: _Loops, expanded: set[str]) -> None:
         loops: those in it.
         expanded: names of the functions that become arithmetic.
     """
-    wide = [_function(loop) for loop, steps in loops if _computes_much(loop, steps, expanded)]
+    wide = [_function(loop) for loop in loops if _computes_much(loop, expanded)]
     if not any(wide):
         return
     module.operation.attributes[WIDE] = ir.UnitAttr.get()
@@ -181,12 +174,10 @@ def _function(op: ir.Operation) -> ir.Operation | None:
     return op if op.name == "func.func" else None
 
 
-def _computes_much(loop: ir.Operation, steps: int | None, expanded: set[str]) -> bool:
+def _computes_much(loop: ir.Operation, expanded: set[str]) -> bool:
     """True if an innermost loop has an elementary function, or much arithmetic, that does not wait for the
     iteration before.
     """
-    if steps is not None and steps <= _FEW:
-        return False
     block = loop.regions[0].blocks[0]
     waits = set[ir.Value](list(block.arguments)[1:])
     arithmetic, much = 0, False
@@ -201,7 +192,8 @@ def _computes_much(loop: ir.Operation, steps: int | None, expanded: set[str]) ->
             continue
         much = much or not expanded.isdisjoint(names)
         arithmetic += sum(name in _ARITHMETIC for name in names)
-    return much or arithmetic >= _MUCH
+    steps = static_steps(loop) if much or arithmetic >= _MUCH else 0
+    return steps is None or steps > _FEW
 
 
 def _in_strips(apart: ir.Operation) -> bool:
@@ -260,8 +252,8 @@ def _as_vector(short: ir.Operation) -> bool:
     sums = [x.owner for x in last.operands]
     operations = [op for op in operations if op not in sums]
     written = {root_of(op.operands[1]) for op in operations if op.name == "memref.store"}
-    is_plain = constant_value(step) == 1 and all(map(_is_sum, sums, states))
-    if not is_plain or not written or not all(_is_lanewise(op, variable, written) for op in operations):
+    is_short = 1 < count <= _SHORT and constant_value(step) == 1 and all(map(_is_sum, sums, states))
+    if not is_short or not written or not all(_is_lanewise(op, variable, written) for op in operations):
         return False
     read = {root_of(op.operands[0]) for op in operations if op.name == "memref.load"}
     if states and len(written) < 2 and written.isdisjoint(read) and _is_alone(short):

@@ -75,16 +75,16 @@ class _Outlining:
         self, module: ir.Module, helpers: dict[str, Helper], loop: ir.Operation, number: int
     ) -> None:
         self._module, self._helpers, self._loop, self._number = module, helpers, loop, number
-        self._lower, self._upper, self._step = loop.operands
-        self._constant_step = build.constant_value(self._step)
+        self._lower, self._upper, _ = loop.operands
+        *self._bounds, self._constant_step = map(build.constant_value, loop.operands)
 
     def is_worthwhile(self) -> bool:
         """True if the loop may be long; makes the code of its cost."""
         step = self._constant_step
         if step is None:
             return False
-        bounds = build.constant_value(self._lower), build.constant_value(self._upper)
-        extent = None if None in bounds else bounds[1] - bounds[0]  # type: ignore[operator]
+        low, high = self._bounds
+        extent = None if low is None or high is None else high - low
         if extent is not None and extent <= step:
             return False
         self._cost = unit_cost(self._loop, self._helpers)

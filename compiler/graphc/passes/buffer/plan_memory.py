@@ -502,7 +502,8 @@ class PlanMemory(Pass):
                 if self.record and (is_whole or _allocates(block)):
                     records.append(record_function(function, planner.lifetimes, workspaces, planner.rooms))
                 planner.put_in_results()
-                self.count("buffers in results", sum(len(room.buffers) for room in planner.rooms))
+                if planner.rooms:
+                    self.count("buffers in results", sum(len(room.buffers) for room in planner.rooms))
                 for workspace in workspaces:
                     planner.rewrite(workspace)
                     self.count("buffers", len(workspace.buffers))
