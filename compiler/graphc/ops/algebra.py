@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import reduce
+from operator import and_, or_
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -19,6 +20,28 @@ V = TypeVar("V")
 MOST_PARTS, DEEPEST = 64, 40
 # What is more than its name and operands.
 _STRUCTURED = frozenset(("sum", "prod", "max", "min", "softmax", "select", "cast"))
+
+# What a value may have: a logarithm by which a product gains; one that is certain and has no plain logarithm;
+# terms that all have such; no sign; the logarithm of a square, by which nothing is gained unless a function
+# of it underflows; one of 1 plus the value, and of 1 minus it; a factor that is certain and gains; terms that
+# all have one.
+GAINS, CLEAN, TERMS, POSITIVE, SQUARE, ONE_PLUS, ONE_MINUS, FACTOR, SCALED = (1 << bit for bit in range(9))
+_SURE = CLEAN | TERMS | POSITIVE
+
+_ALWAYS = {
+    **dict.fromkeys(("exp", "exp2", "sigmoid", "erfc", "ndtr", "cosh", "softplus", "softmax"), GAINS | _SURE),
+    **dict.fromkeys(("log", "log1p", "i0", "k0", "k1", "kv"), GAINS | _SURE),
+    **dict.fromkeys(("sinh", "i1", "iv"), GAINS),
+    "expm1": GAINS | ONE_PLUS,
+}
+_LINEAR = frozenset(("tanh", "arctan", "arcsinh", "arctanh", "arcsin", "sin", "tan", "erf", "erfinv"))
+_SAME = frozenset(("identity", "cast", "abs", "max", "min", "prod", "sqrt", "sum", "sqr", "pow"))
+_FACTORS = frozenset(("mul", "true_div", "reciprocal", "dot"))
+_SIDES = frozenset(("switch", "select", "second"))
+_ORDERED = frozenset(("maximum", "minimum", "clip"))
+_PASSED = frozenset(("add", "sub", "neg")) | _LINEAR | _SAME | _FACTORS | _SIDES | _ORDERED
+# All functions whose values may have a logarithm.
+KNOWN = _PASSED.union(_ALWAYS)
 
 
 class Algebra(Protocol[V]):
@@ -288,3 +311,93 @@ class Expressions(Generic[V]):
         for v, sign in terms[1:]:
             total = self._made("add" if sign > 0 else "sub", total, v)
         return total
+
+
+class Prospects(Expressions[V]):
+    """Bounds on what the rules of logarithms find, read off a graph before any logarithm is made.
+
+    In large graphs most products gain nothing. To find that out by the logarithms of their factors makes
+    those of all that these are computed from. A bound is a union of what a value may have. It never misses a
+    form, and is found once for each value, from those of its operands.
+    """
+
+    def __init__(self, algebra: Algebra[V]) -> None:
+        super().__init__(algebra)
+        self._prospects: dict[V, int] = {}
+
+    def prospect(self, v: V) -> int:
+        """The bound of a value; 0 if nothing is known of its logarithm."""
+        known, stack = self._prospects, [v]
+        while stack:
+            top = stack[-1]
+            if top not in known:
+                name, operands = self.algebra.made_by(top)
+                read = list(operands)[name in ("switch", "second") :] if name in _PASSED else []
+                left = [x for x in read if x not in known]
+                if left:
+                    stack += left
+                    continue
+                found = self._prospect(top, name, read)
+                found |= FACTOR if found & GAINS and found & POSITIVE else 0
+                known[top] = found | (SCALED if found & (FACTOR | CLEAN) else 0)
+            stack.pop()
+        return known[v]
+
+    def _prospect(self, v: V, name: str, read: list[V]) -> int:
+        if name in _ALWAYS:
+            return _ALWAYS[name]
+        if not read:
+            array = self.algebra.array(v)
+            return _SURE if array is not None and np.all((array >= 0) & (array < np.inf)) else 0
+        found = [self._prospects[x] for x in read]
+        some, every = reduce(or_, found), reduce(and_, found)
+        if name in _LINEAR:
+            small = GAINS | _SURE if some & (GAINS | SQUARE) and some & POSITIVE else 0
+            return small | (ONE_PLUS | ONE_MINUS if name in ("tanh", "erf") else 0)
+        if name in _SAME:
+            return self._of_one(name, found[0])
+        if name in _FACTORS:
+            square = SQUARE | POSITIVE if self._root(v) is not None else 0
+            return some & (GAINS | FACTOR) | every & (_SURE | ONE_MINUS) | square
+        if name in _SIDES:
+            return some & ~_SURE | every & _SURE
+        if name == "neg":
+            inside, operands = self.algebra.made_by(read[0])
+            if inside == "neg":
+                return self._prospects[operands[0]]
+            return some if inside in ("log", "log1p", "log1mexp") else some & ~(CLEAN | POSITIVE)
+        if name in _ORDERED:
+            sure = POSITIVE if name == "maximum" and some & POSITIVE else 0
+            return (some & (GAINS | SQUARE) if every & POSITIVE else 0) | every & _SURE | sure
+        return self._of_two(name, read, found)
+
+    def _of_one(self, name: str, found: int) -> int:
+        """Of what has one operand, or one whose logarithm counts."""
+        found &= ~ONE_PLUS if name in ("sqr", "pow") else ~(ONE_PLUS | ONE_MINUS)
+        if name in ("sqr", "pow", "abs"):
+            found |= POSITIVE | (0 if name == "abs" else SQUARE) | (GAINS if found & FACTOR else 0)
+        if name == "pow" and found & (GAINS | CLEAN):
+            return found | GAINS | _SURE
+        # A root is certain to be what it is, and so is a sum of squares.
+        if name == "sqrt":
+            found |= POSITIVE | (_SURE if found & GAINS else 0)
+        if name == "sum":
+            return found & ~FACTOR | (_SURE if found & SQUARE else 0) | (GAINS if found & FACTOR else 0)
+        return found
+
+    def _of_two(self, name: str, read: list[V], found: list[int]) -> int:
+        """Of a sum or difference."""
+        some, every = reduce(or_, found), reduce(and_, found)
+        sure = every & _SURE if name == "add" else every & TERMS
+        minus = name == "sub" or any(self.algebra.made_by(x)[0] == "neg" for x in read)
+        has_one = any(self.is_number(x, 1) for x in read)
+        moved = ONE_PLUS | ONE_MINUS if minus else ONE_PLUS if has_one else 0
+        has_form = some & moved and all(part & (moved | POSITIVE) for part in found)
+        if has_form or (has_one and minus and all(found)):
+            return GAINS | _SURE
+        if some & GAINS and every & TERMS:
+            return GAINS | SCALED | sure
+        if has_one and not minus:
+            return sure
+        scaled = every & SCALED | (GAINS if some & (GAINS | FACTOR) and every & SCALED else 0)
+        return scaled | sure

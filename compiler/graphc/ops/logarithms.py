@@ -27,12 +27,12 @@ from typing import Any
 
 import numpy as np
 
-from graphc.ops.algebra import DEEPEST, MOST_PARTS, Algebra, Expressions, Form, V
+from graphc.ops.algebra import CLEAN, DEEPEST, MOST_PARTS, Algebra, Form, Prospects, V
 
 _LN2 = math.log(2)
 
 
-class Logarithms(Expressions[V]):
+class Logarithms(Prospects[V]):
     """The rules, for one algebra. What is found out of values is remembered."""
 
     def __init__(self, algebra: Algebra[V]) -> None:
@@ -57,7 +57,7 @@ class Logarithms(Expressions[V]):
         """The logarithm of a value, None if nothing is known of it."""
         if v not in self._forms:
             self._forms[v] = None
-            if self._depth < DEEPEST:
+            if self._depth < DEEPEST and self.prospect(v):
                 self._depth += 1
                 before = self.algebra.placed_after(v)
                 self._forms[v] = self._form(v)
@@ -614,7 +614,7 @@ class Logarithms(Expressions[V]):
         if self.algebra.made_by(whole)[0] != "add":
             return None
         terms = list(self._terms(whole, 1))
-        if len(terms) > MOST_PARTS or any(sign < 0 for _, sign in terms):
+        if len(terms) > MOST_PARTS or any(sign < 0 or not self.prospect(x) & CLEAN for x, sign in terms):
             return None
         found = [i for i, (term, _) in enumerate(terms) if self._are_same(term, v)]
         form = self._sure(v) if len(found) == 1 else None

@@ -9,7 +9,7 @@ from typing import Generic, NamedTuple, TypeAlias
 
 import numpy as np
 
-from graphc.ops.algebra import DEEPEST, MOST_PARTS, Algebra, Form, V
+from graphc.ops.algebra import DEEPEST, GAINS, MOST_PARTS, SQUARE, Algebra, Form, V
 from graphc.ops.logarithms import Logarithms
 
 # Factors that may become one; a divisor that is a sum may with any other.
@@ -165,8 +165,8 @@ class Stable(Logarithms[V]):
         divided |= self._sums_of_shares([v for v, power, _ in kept if power > 0])
         candidates = any(self._is_tail(v) for v, _, _ in kept)
         # These first: most have no logarithm, and then none is made of the other factors.
-        found = ((self._magnitude(v)[0], power) for v, power, _ in kept if v in divided)
-        if not candidates and not any(form is not None and self._helps(form, power) for form, power in found):
+        divisors = [(v, power) for v, power, _ in kept if v in divided]
+        if not candidates and all(self._helpful(*part) is None for part in divisors):
             return nothing
         sums = [self._summands(v) for v, power, _ in kept if power < 0]
         if any(self._are_same(x, v) for x in sums if x is not None for v, power, _ in kept if power > 0):
@@ -177,10 +177,11 @@ class Stable(Logarithms[V]):
         below: list[V] = []
         tails = large = 0
         for v, power, roots in kept:
-            form, sign = self._magnitude(v)
-            if form is None or not self._helps(form, power):
+            found = self._helpful(v, power)
+            if found is None:
                 rest.append((v, power, roots))
                 continue
+            form, sign = found
             form = form._replace(roots=roots or form.roots)
             forms.append((form, power))
             rest += [] if sign is None else [(sign, power, form.roots)]
@@ -303,9 +304,12 @@ class Stable(Logarithms[V]):
             for w, power in self._factors(v)[0]
         )
 
-    def _helps(self, form: Form[V], power: int) -> bool:
-        """True if a product gains by the logarithm of a factor."""
-        return form.sure and form.gained and not (form.plain and (power > 0 or form.shifted))
+    def _helpful(self, v: V, power: int) -> tuple[Form[V], V | None] | None:
+        """The magnitude of a factor, if a product gains by its logarithm."""
+        form, sign = self._magnitude(v) if self.prospect(v) & GAINS else (None, None)
+        if form is None or not (form.sure and form.gained):
+            return None
+        return None if form.plain and (power > 0 or form.shifted) else (form, sign)
 
     def _sums_of_shares(self, factors: list[V]) -> set[V]:
         """Sums along axes of what is divided by a sum of exponentials, of which another factor is one:
@@ -350,7 +354,7 @@ class Stable(Logarithms[V]):
         return [w for w, power in factors if w in self._quotients or (power < 0 and self._has_logarithm(w))]
 
     def _has_logarithm(self, v: V) -> bool:
-        form, _ = self._magnitude(v)
+        form, _ = self._magnitude(v) if self.prospect(v) & (GAINS | SQUARE) else (None, None)
         return form is not None and form.sure and form.gained
 
     def _summands(self, v: V) -> V | None:
