@@ -145,6 +145,7 @@ class Expressions(Generic[V]):
         self.algebra = algebra
         # Factors that were moved, and what they are in the graph, where derivatives go on.
         self._origins: dict[V, V] = {}
+        self._products: dict[V, tuple[list[tuple[V, int]], tuple[V, ...], bool]] = {}
 
     def _made(self, name: str, *operands: V) -> V:
         return self.algebra.apply(name, *operands)
@@ -204,6 +205,12 @@ class Expressions(Generic[V]):
 
     def _factors(self, v: V) -> tuple[list[tuple[V, int]], tuple[V, ...], bool]:
         """Factors of a value, a function that computes it of these, and whether it has their sign."""
+        if v not in self._products:
+            self._products[v] = self._find_factors(v)
+        factors, between, positive = self._products[v]
+        return list(factors), between, positive
+
+    def _find_factors(self, v: V) -> tuple[list[tuple[V, int]], tuple[V, ...], bool]:
         left, found, between, positive = [(v, 1)], [], [], True
         while left:
             v, power = left.pop()

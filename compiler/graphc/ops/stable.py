@@ -56,6 +56,7 @@ class Stable(Logarithms[V]):
         # Exponentials that are quotients: other factors may keep them from overflowing.
         self._quotients: set[V] = set()
         self._magnitudes: dict[V, tuple[Form[V] | None, V | None]] = {}
+        self._tails: dict[V, bool] = {}
 
     def logarithm(self, name: str, v: V) -> Product[V] | None:
         """Of ``log(v)``, or of the function of that kind that is named."""
@@ -254,6 +255,11 @@ class Stable(Logarithms[V]):
 
     def _is_tail(self, v: V) -> bool:
         """True for what is small where exponentials are large: tails, their slopes, exp(-exp(x))."""
+        if v not in self._tails:
+            self._tails[v] = self._find_tail(v)
+        return self._tails[v]
+
+    def _find_tail(self, v: V) -> bool:
         name, operands = self.algebra.made_by(v)
         if name == "exp":
             return any(self._falls(w, sign) for w, sign in self._terms(operands[0], 1))

@@ -99,7 +99,8 @@ class Marker:
         load_families(self._package)
         if type(self).__contains__ is Marker.__contains__:
             # Passes ask a hundred thousand times: from here on without a function of Python.
-            self.__class__ = type("Marker", (type(self),), {"__contains__": self._names.__contains__})
+            own = {"__contains__": self._names.__contains__, "__iter__": self._names.__iter__}
+            self.__class__ = type("Marker", (type(self),), own)
 
 
 # A dimension of a tensor, or an index value, whose axis is -1.
