@@ -25,6 +25,11 @@ def limited(f, most, limit):
     return lambda x: f(x) if x < most else mpf(limit)
 
 
+def number(value, like):
+    """A number that is not known when the graph is compiled."""
+    return graphc.shared(np.array(value, like.type.dtype))
+
+
 SATURATED = {
     "tanh": (lambda x: pt.tanh(pt.exp(x)), limited(lambda x: mp.tanh(mp.exp(x)), 6, 1)),
     "tanh of a square": (lambda x: pt.tanh(pt.exp(x) ** 2), limited(lambda x: mp.tanh(mp.exp(2 * x)), 3, 1)),
@@ -51,6 +56,22 @@ SATURATED = {
     "arcsinh": (lambda x: pt.arcsinh(3 * pt.exp(x)), lambda x: mp.asinh(3 * mp.exp(x))),
     "arccosh": (lambda x: pt.arccosh(2 * pt.exp(x)), lambda x: mp.acosh(2 * mp.exp(x))),
     "arccosh of a sum": (lambda x: pt.arccosh(2 + pt.exp(x)), lambda x: mp.acosh(2 + mp.exp(x))),
+}  # fmt: skip
+POWERS = {
+    "square below": (lambda x: 1 / pt.cosh(x) ** 2, lambda x: 1 / mp.cosh(x) ** 2),
+    "square above": (lambda x: pt.cosh(x) ** -2, lambda x: 1 / mp.cosh(x) ** 2),
+    "sum below": (lambda x: 4 * (pt.exp(x) + pt.exp(-x)) ** -2, lambda x: 1 / mp.cosh(x) ** 2),
+    "fraction": (
+        lambda x: pt.exp(x) * (1 + pt.exp(x)) ** -1.5, lambda x: mp.exp(x) * (1 + mp.exp(x)) ** mpf(-1.5)),
+    "growth": (lambda x: (1 + 2 * pt.exp(-x)) ** -2.5, lambda x: (1 + 2 * mp.exp(-x)) ** mpf(-2.5)),
+    "unknown": (
+        lambda x: pt.exp(x) * (1 + pt.exp(x)) ** number(-1.5, x),
+        lambda x: mp.exp(x) * (1 + mp.exp(x)) ** mpf(-1.5)),
+    "unknown growth": (
+        lambda x: (1 + 2 * pt.exp(-x)) ** (-1 / number(0.4, x)), lambda x: (1 + 2 * mp.exp(-x)) ** mpf(-2.5)),
+    "unknown above 0": (
+        lambda x: (1 + pt.exp(x)) ** number(1.5, x) * pt.exp(-2 * x),
+        limited(lambda x: (1 + mp.exp(x)) ** mpf(1.5) * mp.exp(-2 * x), 1e7, 0)),
 }  # fmt: skip
 LENGTHS = {
     "length": (lambda x: pt.sqrt(x * x + (2 * x + 1) ** 2), lambda x: mp.sqrt(x * x + (2 * x + 1) ** 2)),
@@ -107,6 +128,13 @@ def failures(cases, points, dtype, mode, orders):
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_limits_of_what_overflows(dtype, mode):
     assert not failures(SATURATED, FAR, dtype, mode, (1e9, 1e9, 1e9))
+
+
+@pytest.mark.parametrize("mode", ["fast_run", "fast_compile"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_negative_powers_divide(dtype, mode):
+    """A factor with an exponent below 0, or that may be, underflows where others overflow, as a divisor."""
+    assert not failures(POWERS, FAR, dtype, mode, (1e9, 1e9, 1e9))
 
 
 @pytest.mark.parametrize("mode", ["fast_run", "fast_compile"])

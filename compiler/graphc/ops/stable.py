@@ -162,7 +162,7 @@ class Stable(Logarithms[V]):
         """Factors with logarithms as one exponential, if a divisor is among them; and what it replaces."""
         nothing: tuple[None, list[_Part[V]], list[V]] = None, list(parts), []
         kept, moved = self._behind_moves(parts)
-        divided = {v for v, power, _ in kept if power < 0 or v in self._quotients}
+        divided = {v for v, power, _ in kept if self._divides(v, power) or v in self._quotients}
         divided |= self._sums_of_shares([v for v, power, _ in kept if power > 0])
         candidates = any(self._is_tail(v) for v, _, _ in kept)
         # These first: most have no logarithm, and then none is made of the other factors.
@@ -207,6 +207,12 @@ class Stable(Logarithms[V]):
         share = self._made("exp", total.log)
         self._quotients.add(share)
         return share, [*rest, (share, 1, total.roots)], [*moved, *total.between]
+
+    def _divides(self, v: V, power: int) -> bool:
+        """True for a divisor, and a factor with an exponent below 0."""
+        name, operands = self.algebra.made_by(v)
+        exponent = self.algebra.number(operands[1]) if name == "pow" else None
+        return power < 0 or (name == "pow" and (exponent is None or exponent < 0))
 
     def _of_terms(self, terms: list[tuple[V, int]]) -> Form[V] | None:
         """Of a sum of what is at most 1 and a number that does not underflow, nothing is gained."""
