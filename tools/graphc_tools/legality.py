@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from graphc.ir.constants import CONSTANTS, ELEMENTS, element_dtype
+from graphc.ir.constants import CONSTANTS, DTYPES, element_dtype
 from graphc.ir.diagnostics import fail
 from graphc.passes import STAGES, Pass, Stage
 from graphc_dialects._base import constant_value
@@ -100,7 +100,7 @@ def _type_problem(type_: ir.Type) -> str | None:
     try:
         size = element_dtype(type_.element_type).itemsize
     except TypeError:
-        known = ", ".join(ELEMENTS)
+        known = ", ".join((*DTYPES, "index"))
         return (
             f"has a {kind} whose element type {type_.element_type} is not supported; expected one of {known}"
         )

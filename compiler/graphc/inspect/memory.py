@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 import numpy as np
 
 from graphc.emit import all_nodes
+from graphc.emit.emitter import NAMES
 from graphc.function.budget import human, more
 from graphc.function.compiled import Compiled
 from graphc.inspect.writers import LETTER, group, label, rectangle, saved, svg, text_table
@@ -143,9 +144,8 @@ def _op(text: str) -> str:
 
 # What is known of an argument: its value, its shape, or nothing.
 Given: TypeAlias = np.ndarray | tuple[int, ...] | None
-_DTYPES = {"f16": "float16", "f32": "float32", "f64": "float64", "index": "int64"}
+_DTYPES = {text: name for name, text in NAMES.items()} | {"index": "int64"}
 _KINDS = {"scf.if": "conditional"}
-_DTYPES |= {"complex<f32>": "complex64", "complex<f64>": "complex128", "i1": "bool"}
 
 
 @record()
@@ -539,7 +539,7 @@ class _Reader:
         life: tuple[int, int],
     ) -> None:
         shape = tuple(_size(sizes, size) for size in entry["shape"])
-        dtype = _DTYPES.get(entry["dtype"], entry["dtype"].replace("i", "int"))
+        dtype = _DTYPES.get(entry["dtype"], entry["dtype"])
         origin = self._origin(entry["node"])
         self._plan.buffers.append(
             PlannedBuffer(

@@ -36,13 +36,19 @@ def flame_graph(name: str, rows: Sequence[ProfileRow]) -> str:
     return svg((_WIDTH, height), _MARGIN, _STYLE, [title, *(_boxes(rows, whole, height) if whole else ())])
 
 
-def _boxes(rows: Sequence[ProfileRow], whole: float, bottom: float) -> Iterator[str]:
-    """One box a row, on that of the loop that it is in; rows come after the loops that they are in."""
+def _placed(rows: Sequence[ProfileRow]) -> Iterator[tuple[ProfileRow, float]]:
+    """The rows, each with the time at which it would begin if each ran once, after those before it."""
     ends: dict[tuple[str, ...], float] = {}
-    for i, row in enumerate(rows):
+    for row in rows:
         start = ends.get(row.path, 0.0)
         ends[row.path] = start + row.total
         ends[(*row.path, row.name)] = start
+        yield row, start
+
+
+def _boxes(rows: Sequence[ProfileRow], whole: float, bottom: float) -> Iterator[str]:
+    """One box a row, on that of the loop that it is in; rows come after the loops that they are in."""
+    for i, (row, start) in enumerate(_placed(rows)):
         x, width = start / whole * _WIDTH, row.total / whole * _WIDTH
         y = bottom - (len(row.path) + 1) * _ROW
         where = "".join(f"\n{line}" for line in row.lines)
@@ -148,11 +154,7 @@ class Profile:
             file: the path.
         """
         events: list[dict[str, object]] = []
-        ends: dict[tuple[str, ...], float] = {}
-        for row in self.rows():
-            start = ends.get(row.path, 0.0)
-            ends[row.path] = start + row.total
-            ends[(*row.path, row.name)] = start
+        for row, start in _placed(self.rows()):
             event: dict[str, object] = {"name": row.name, "cat": row.what, "ph": "X", "pid": 0, "tid": 0}
             event |= {"ts": start * 1e6, "dur": row.total * 1e6}
             event["args"] = {"runs": row.runs, "own us": row.seconds * 1e6, "lines": [*map(str, row.lines)]}

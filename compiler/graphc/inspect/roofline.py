@@ -25,7 +25,7 @@ from graphc.config import config
 from graphc.graph.basic import Apply, SourceLocation
 from graphc.inspect.writers import html_table, text_table
 from graphc.ir.size import Argument, Number, Recorded
-from graphc.ir.work import Block, Kernel, Place, Work
+from graphc.ir.work import Block, Kernel, Place, Work, parts_of
 from graphc_runtime.cache import disk_cache
 from graphc_runtime.record import record
 from graphc_runtime.threads import usable_cores
@@ -314,7 +314,7 @@ class Counts:
         return total
 
     def _counts_anything(self, block: Block) -> bool:
-        return any(block.get(key) for key in self._keys) or any(map(self._counts_anything, _inner(block)))
+        return any(block.get(key) for key in self._keys) or any(map(self._counts_anything, parts_of(block)))
 
 
 class _InLoops(Recorded):
@@ -364,21 +364,15 @@ def _times(counts: Counter[str], factor: int) -> Counter[str]:
     return Counter({name: count * factor for name, count in counts.items()})
 
 
-def _inner(block: Block) -> list[Block]:
-    inner = [*block.get("parts", ()), *block.get("either", ())]
-    inner += [block["body"]] if "body" in block else []
-    return inner + ([block["repeated"]] if "repeated" in block else [])
-
-
 def _numbers(block: Block) -> list[int]:
     """The expressions in a block."""
     own = [*block.get("bounds", ()), *block.get("times", ())]
-    return own + [number for inner in _inner(block) for number in _numbers(inner)]
+    return own + [number for inner in parts_of(block) for number in _numbers(inner)]
 
 
 def _unknown(block: Block) -> list[str]:
     own = [block["unknown"]] if "unknown" in block else []
-    return own + [name for inner in _inner(block) for name in _unknown(inner)]
+    return own + [name for inner in parts_of(block) for name in _unknown(inner)]
 
 
 @record()

@@ -1,58 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Small builders for the upstream operations the lowering creates most.
-
-In the graph stage an element type says everything NumPy's dtype says (`ui8` is unsigned, `i1` is bool).
-Buffers hold *storage types*: signless integers, and one byte for a bool, because LLVM does not vectorise
-loads of `i1`. Inside a loop body values have *compute types*, which are signless with `i1` for bool.
-"""
+"""Small builders for the upstream operations the lowering creates most."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy as np
-
-from graphc.emit.emitter import NAMES
+from graphc.ir.constants import compute_name as compute_name
+from graphc.ir.constants import dtype_of as dtype_of
+from graphc.ir.constants import storage_name as storage_name
+from graphc.ir.constants import storage_type as storage_type
 from graphc.ir.value import literal
 from graphc_dialects._base import const_index as const_index
 from graphc_dialects._base import constant_value as constant_value
 from graphc_dialects._base import wrapped
 from graphc_dialects._mlir import ir
-
-DTYPES: dict[str, np.dtype] = {text: np.dtype(name) for name, text in NAMES.items()}
-_TEXTS: dict[np.dtype, str] = {dtype: text for text, dtype in DTYPES.items()}
-# Printing a type takes longer than asking for its class, which is enough for the commonest.
-_OF_CLASSES = {f"F{bits}Type": np.dtype(f"float{bits}") for bits in (16, 32, 64)}
-
-
-def dtype_of(element_type: ir.Type) -> np.dtype:
-    """The NumPy dtype of a graph-stage element type.
-
-    Raises:
-        TypeError: the type is none of the element types of the dialect.
-    """
-    known = _OF_CLASSES.get(type(element_type).__name__)
-    if known is not None:
-        return known
-    try:
-        return DTYPES[str(element_type)]
-    except KeyError:
-        raise TypeError(
-            f"element type {element_type} is not supported; expected one of {', '.join(DTYPES)}"
-        ) from None
-
-
-def compute_name(dtype: np.dtype) -> str:
-    """MLIR text of the type a scalar of this dtype has inside a loop body."""
-    name = _TEXTS[dtype]
-    return name[1:] if name.startswith("ui") else name
-
-
-def storage_name(dtype: np.dtype) -> str:
-    """MLIR text of the element type buffers of this dtype have."""
-    return "i8" if dtype == np.bool_ else compute_name(dtype)
-
 
 DYNAMIC = ir.ShapedType.get_dynamic_size()
 
@@ -154,17 +116,6 @@ def dim(tensor: ir.Value, axis: int) -> ir.Value:
 
 def dims(tensor: ir.Value) -> list[ir.Value]:
     return [dim(tensor, axis) for axis in range(len(tensor.type.shape))]
-
-
-def storage_type(tensor_type: ir.Type) -> ir.Type:
-    """The tensor type with the element type its buffer has."""
-    element = tensor_type.element_type
-    if isinstance(element, ir.IndexType):
-        return tensor_type
-    dtype = dtype_of(element)
-    if dtype.kind in "fc":
-        return tensor_type
-    return ir.RankedTensorType.get(tensor_type.shape, ir.Type.parse(storage_name(dtype)))
 
 
 def empty(tensor_type: ir.Type, sizes: Sequence[ir.Value]) -> ir.Value:

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Reading and writing the literals of graph-stage IR as NumPy arrays."""
+"""Element types as NumPy's dtypes, and the literals of graph-stage IR as NumPy arrays.
+
+In the graph stage an element type says everything NumPy's dtype says (`ui8` is unsigned, `i1` is bool).
+Buffers hold *storage types*: signless integers, and one byte for a bool, because LLVM does not vectorise
+loads of `i1`. Inside a loop body values have *compute types*, which are signless with `i1` for bool.
+"""
 
 from __future__ import annotations
 
@@ -9,39 +14,60 @@ from typing import Any
 
 import numpy as np
 
+from graphc.emit.emitter import NAMES
 from graphc_dialects._mlir import ir
 
 CONSTANTS = frozenset({"arith.constant", "graphc.constant"})
 
-ELEMENTS: dict[str, np.dtype] = {
-    "i1": np.dtype("bool"),
-    **{f"i{bits}": np.dtype(f"int{bits}") for bits in (8, 16, 32, 64)},
-    **{f"ui{bits}": np.dtype(f"uint{bits}") for bits in (8, 16, 32, 64)},
-    "f16": np.dtype("float16"),
-    "f32": np.dtype("float32"),
-    "f64": np.dtype("float64"),
-    "complex<f32>": np.dtype("complex64"),
-    "complex<f64>": np.dtype("complex128"),
-    "index": np.dtype("int64"),
-}
+DTYPES: dict[str, np.dtype] = {text: np.dtype(name) for name, text in NAMES.items()}
+_TEXTS: dict[np.dtype, str] = {dtype: text for text, dtype in DTYPES.items()}
 # Printing a type takes longer than asking for its class, which is enough for the commonest.
 _OF_CLASSES = {f"F{bits}Type": np.dtype(f"float{bits}") for bits in (16, 32, 64)}
 _COMPLEX = re.compile(r"\(([^,()]+),([^,()]+)\)")
 
 
-def element_dtype(element_type: ir.Type) -> np.dtype:
-    """The NumPy dtype of a graph-stage element type; `index` counts as int64.
+def dtype_of(element_type: ir.Type) -> np.dtype:
+    """The NumPy dtype of a graph-stage element type.
 
     Raises:
-        TypeError: the type is none of the dialect's.
+        TypeError: the type is none of the element types of the dialect.
     """
     known = _OF_CLASSES.get(type(element_type).__name__)
     if known is not None:
         return known
     try:
-        return ELEMENTS[str(element_type)]
+        return DTYPES[str(element_type)]
     except KeyError:
-        raise TypeError(f"graphc has no NumPy dtype for element type {element_type}") from None
+        raise TypeError(
+            f"element type {element_type} is not supported; expected one of {', '.join(DTYPES)}"
+        ) from None
+
+
+def element_dtype(element_type: ir.Type) -> np.dtype:
+    """As `dtype_of`; `index` counts as int64."""
+    return np.dtype("int64") if isinstance(element_type, ir.IndexType) else dtype_of(element_type)
+
+
+def compute_name(dtype: np.dtype) -> str:
+    """MLIR text of the type a scalar of this dtype has inside a loop body."""
+    name = _TEXTS[dtype]
+    return name[1:] if name.startswith("ui") else name
+
+
+def storage_name(dtype: np.dtype) -> str:
+    """MLIR text of the element type buffers of this dtype have."""
+    return "i8" if dtype == np.bool_ else compute_name(dtype)
+
+
+def storage_type(tensor_type: ir.Type) -> ir.Type:
+    """The tensor type with the element type its buffer has."""
+    element = tensor_type.element_type
+    if isinstance(element, ir.IndexType):
+        return tensor_type
+    dtype = dtype_of(element)
+    if dtype.kind in "fc":
+        return tensor_type
+    return ir.RankedTensorType.get(tensor_type.shape, ir.Type.parse(storage_name(dtype)))
 
 
 def _number(text: str, width: int) -> float:

@@ -38,6 +38,13 @@ class Block(TypedDict, total=False):
     unknown: str
 
 
+def parts_of(block: Block) -> list[Block]:
+    """The records in a record."""
+    inner = [*block.get("parts", ()), *block.get("either", ())]
+    inner += [block["body"]] if "body" in block else []
+    return inner + ([block["repeated"]] if "repeated" in block else [])
+
+
 class Place(TypedDict):
     """Elements that a kernel reads or writes.
 

@@ -290,7 +290,8 @@ class FunctionConverter(Conversion):
         outputs = [result for op in members for result in op.results if len(list(result.uses)) > read[result]]
         tensors = GenericBuilder(self, shape, sizes, members).build(outputs)
         for output, tensor in zip(outputs, tensors, strict=True):
-            self.define(output, build.cast(tensor, build.storage_type(output.type)))
+            kind = build.storage_type(output.type)
+            self.define(output, tensor if tensor.type == kind else build.cast(tensor, kind))
 
     def _is_scalar_work(self, members: list[ir.Operation]) -> bool:
         """True if members of a loop's body compute one element each; straight code then needs no memory."""

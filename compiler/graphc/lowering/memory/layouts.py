@@ -6,7 +6,6 @@ Only passes after bufferisation, which see the layouts of buffers, may make poin
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import combinations
 from math import prod
@@ -14,11 +13,9 @@ from typing import Any
 
 from graphc.ir import build
 from graphc.ir.build import dtype_of
+from graphc.ir.size import Size
 from graphc.ir.walk import definition
 from graphc_dialects._mlir import ir
-
-Factors = Counter[Any]  # how often each value is a factor; constants are counted as numbers
-Product = tuple[int, Factors]
 
 
 def is_contiguous(buffer: ir.Value) -> bool:
@@ -35,21 +32,19 @@ def is_row_major(buffer: ir.Value) -> bool:
     return have_no_gaps([*map(product_of, sizes)], [*map(product_of, strides)], skipped=None)
 
 
-def have_no_gaps(
-    sizes: Sequence[Product], strides: Sequence[Product | None], skipped: Product | None
-) -> bool:
+def have_no_gaps(sizes: Sequence[Size], strides: Sequence[Size | None], skipped: int | None) -> bool:
     """True if elements with these sizes and strides lie side by side in row-major order.
 
     Args:
         sizes, strides: of the axes.
         skipped: the strides of axes of this size do not matter.
     """
-    step = product_of(1)
+    step = Size(1)
     for size, stride in zip(reversed(sizes), reversed(strides), strict=True):
         if size != skipped:
             if stride != step:
                 return False
-            step = step[0] * size[0], step[1] + size[1]
+            step *= size
     return True
 
 
@@ -97,20 +92,18 @@ def _sizes_and_strides(buffer: ir.Value) -> tuple[list[Any], list[Any]]:
     return first, second
 
 
-def product_of(value: ir.Value | int | None) -> Product:
+def product_of(value: ir.Value | int | None) -> Size:
     """A size or stride as a number times other factors."""
     if value is None:
-        return 1, Factors({object(): 1})  # equal to nothing else
-    if isinstance(value, int):
-        return value, Factors()
-    constant = build.constant_value(value)
-    if constant is not None:
-        return constant, Factors()
+        return Size.of(object())  # equal to nothing else
+    known = value if isinstance(value, int) else build.constant_value(value)
+    if isinstance(value, int) or known is not None:
+        return Size(known or 0)
     made = definition(value, "arith.muli")
     if made is None:
-        return 1, Factors({value: 1})
-    (a, some), (b, others) = (product_of(x) for x in made.operands)
-    return a * b, some + others
+        return Size.of(value)
+    a, b = map(product_of, made.operands)
+    return a * b
 
 
 def collapse(buffer: ir.Value, groups: list[list[int]]) -> ir.Value:

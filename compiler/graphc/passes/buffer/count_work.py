@@ -15,7 +15,7 @@ from graphc.ir.diagnostics import node_of
 from graphc.ir.helpers import callee_of, declared
 from graphc.ir.lifetimes import VIEWS
 from graphc.ir.walk import blocks_of, functions, symbol_of, walk
-from graphc.ir.work import Block, Kernel, Place, Work
+from graphc.ir.work import Block, Kernel, Place, Work, parts_of
 from graphc.library.helpers import BlockProduct, Draws, Gemm, Helper, KernelCall, ScalarCall
 from graphc.lowering.math import expansions
 from graphc.passes import Pass
@@ -460,7 +460,5 @@ def _all(operations: list[ir.Operation]) -> Iterator[ir.Operation]:
 def _functions(block: Block) -> Iterator[str]:
     """The functions in a record and in all of its parts."""
     yield from block.get("functions", ())
-    for part in (*block.get("parts", ()), *block.get("either", ())):
+    for part in parts_of(block):
         yield from _functions(part)
-    yield from _functions(block["body"]) if "body" in block else ()
-    yield from _functions(block["repeated"]) if "repeated" in block else ()

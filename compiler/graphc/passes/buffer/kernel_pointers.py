@@ -10,14 +10,14 @@ which is decided last.
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from graphc.ir import build
 from graphc.ir.diagnostics import fail
-from graphc.ir.walk import walk_for
+from graphc.ir.size import Size
+from graphc.ir.walk import definition, walk_for
 from graphc.lowering.memory.layouts import (
-    Factors,
-    Product,
     expanded_sizes,
     first,
     have_no_gaps,
@@ -33,7 +33,6 @@ from graphc_dialects._mlir import ir
 
 _CASTS = ("memref.cast", "memref.memory_space_cast")
 _RESHAPES = ("memref.collapse_shape", "memref.expand_shape")
-_ONE: Product = product_of(1)
 
 
 def is_proven_contiguous(buffer: ir.Value) -> bool:
@@ -54,7 +53,7 @@ def _holds(buffer: ir.Value, assumed: frozenset[Any]) -> bool:
     if op.name in _CASTS or op.name in _RESHAPES:
         return _holds(op.operands[0], assumed)
     if op.name in ("memref.subview", "memref.reinterpret_cast"):
-        return have_no_gaps(_sizes(buffer), _strides(buffer, assumed), skipped=_ONE)
+        return have_no_gaps(_sizes(buffer), _strides(buffer, assumed), skipped=1)
     return is_contiguous(buffer)
 
 
@@ -96,18 +95,18 @@ def _terminator(region: ir.Region) -> ir.Operation:
 # -- sizes and strides -------------------------------------------------------------------------------------
 
 
-def _sizes(buffer: ir.Value) -> list[Product]:
+def _sizes(buffer: ir.Value) -> list[Size]:
     """The size of each dimension; unknown ones are factors that are equal where the sizes are."""
     return [
-        product_of(known) if known >= 0 else _size(buffer, axis)
+        Size(known) if known >= 0 else _size(buffer, axis)
         for axis, known in enumerate(ir.MemRefType(buffer.type).shape)
     ]
 
 
-def _size(buffer: ir.Value, axis: int) -> Product:
+def _size(buffer: ir.Value, axis: int) -> Size:
     op = buffer.owner
     if isinstance(op, ir.Block):
-        return _unknown(buffer, axis)
+        return Size.of((buffer, axis))
     if op.name in _CASTS:
         return _sizes(op.operands[0])[axis]
     if op.name == "memref.alloc":
@@ -121,32 +120,22 @@ def _size(buffer: ir.Value, axis: int) -> Product:
             return _value(stated(op)[1][kept[axis]])
     if op.name == "memref.expand_shape":
         return _value(expanded_sizes(op)[axis])
-    return _unknown(buffer, axis)
+    return Size.of((buffer, axis))
 
 
-def _unknown(buffer: ir.Value, axis: int) -> Product:
-    return 1, Factors({(buffer, axis): 1})
-
-
-def _value(size: ir.Value | int) -> Product:
+def _value(size: ir.Value | int) -> Size:
     """A size as a product; `memref.dim` is the size that it asks for."""
-    if isinstance(size, int):
+    made = None if isinstance(size, int) else definition(size, "arith.muli", "memref.dim")
+    if made is None:
         return product_of(size)
-    number, factors = product_of(size)
-    total = product_of(number)
-    for factor, times in factors.items():
-        part = product_of(factor)
-        owner = factor.owner
-        if not isinstance(owner, ir.Block) and owner.name == "memref.dim":
-            axis = build.constant_value(owner.operands[1])
-            if axis is not None:
-                part = _sizes(owner.operands[0])[axis]
-        for _ in range(times):
-            total = total[0] * part[0], total[1] + part[1]
-    return total
+    if made.name == "arith.muli":
+        a, b = map(_value, made.operands)
+        return a * b
+    axis = build.constant_value(made.operands[1])
+    return Size.of(size) if axis is None else _sizes(made.operands[0])[axis]
 
 
-def _strides(buffer: ir.Value, assumed: frozenset[ir.Value]) -> list[Product | None]:
+def _strides(buffer: ir.Value, assumed: frozenset[ir.Value]) -> list[Size | None]:
     """The stride of each dimension, None where nothing is known."""
     op = buffer.owner
     if not isinstance(op, ir.Block):
@@ -158,25 +147,18 @@ def _strides(buffer: ir.Value, assumed: frozenset[ir.Value]) -> list[Product | N
             return _part_strides(op, assumed)
     if not _holds(buffer, assumed):
         return [None] * ir.MemRefType(buffer.type).rank
-    strides: list[Product | None] = []
-    step = _ONE
-    for size in reversed(_sizes(buffer)):
-        strides.insert(0, step)
-        step = step[0] * size[0], step[1] + size[1]
-    return strides
+    sizes = _sizes(buffer)
+    return [prod(sizes[axis + 1 :], start=Size(1)) for axis in range(len(sizes))]
 
 
-def _part_strides(op: ir.Operation, assumed: frozenset[ir.Value]) -> list[Product | None]:
+def _part_strides(op: ir.Operation, assumed: frozenset[ir.Value]) -> list[Size | None]:
     """Strides of a subview: those of its source times its own."""
     kept = kept_axes(op)
     if kept is None:
         return [None] * ir.MemRefType(op.results[0].type).rank
     whole, steps = _strides(op.operands[0], assumed), [_value(x) for x in stated(op)[2]]
-    found: list[Product | None] = []
-    for axis in kept:
-        stride, (number, factors) = whole[axis], steps[axis]
-        found.append(None if stride is None else (stride[0] * number, stride[1] + factors))
-    return found
+    pairs = [(whole[axis], steps[axis]) for axis in kept]
+    return [None if stride is None else stride * step for stride, step in pairs]
 
 
 class KernelPointers(Pass):

@@ -10,40 +10,22 @@ loop carries is one memory in one iteration, and any of those that come there in
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from math import prod
+from typing import Any
 
 from graphc.ir import build
+from graphc.ir.size import Size
 from graphc.ir.walk import is_inside
 from graphc.lowering.memory.layouts import kept_axes, stated
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
-# Coefficients by monomial, the sorted numbers of its factors.
-Poly = dict[tuple[int, ...], int]
-# Size and stride of each axis.
-Dims = tuple[tuple[Poly, Poly], ...]
-# What a factor is: an index value, or the size of an axis of what is named first.
-Key = ir.Value | tuple[ir.Value, int]
+# Size and stride of each axis. Names are index values, or the size of an axis of what is named first.
+Dims = tuple[tuple[Size, Size], ...]
 LOOPS = ("scf.for", "scf.while")
 _CASTS = ("memref.cast", "memref.memory_space_cast")
 _SAME_SIZE = (*_CASTS, "tensor.cast", "bufferization.to_tensor", "bufferization.to_buffer")
 _MANY = 10_000
-_ONE: Poly = {(): 1}
-
-
-def _add(a: Poly, b: Poly, factor: int = 1) -> Poly:
-    total = dict(a)
-    for monomial, count in b.items():
-        total[monomial] = total.get(monomial, 0) + factor * count
-        if not total[monomial]:
-            del total[monomial]
-    return total
-
-
-def _multiply(a: Poly, b: Poly) -> Poly:
-    total: Poly = {}
-    for x, m in a.items():
-        total = _add(total, {tuple(sorted(x + y)): m * n for y, n in b.items()})
-    return total
 
 
 @record(frozen=True)
@@ -67,7 +49,7 @@ class Region:
     """
 
     root: ir.Value | Slot
-    offset: Poly | None = None
+    offset: Size | None = None
     dims: Dims = ()
     around: Region | None = None
     is_whole: bool = False
@@ -84,22 +66,14 @@ class Regions:
     def __init__(self, of_tensor: Callable[[ir.Value], list[Region]], order: dict[ir.Operation, int]) -> None:
         self._of_tensor = of_tensor
         self._order = order
-        self._symbols: dict[Key, int] = {}
-        self._defined: list[Key] = []
         self._found: dict[ir.Value, list[Region]] = {}
         self._starts: dict[Slot, list[Region]] = {}
 
     # -- index values ----------------------------------------------------------------------------------------
 
-    def _symbol(self, key: Key) -> Poly:
-        if key not in self._symbols:
-            self._symbols[key] = len(self._defined)
-            self._defined.append(key)
-        return {(self._symbols[key],): 1}
-
-    def value(self, value: ir.Value | int) -> Poly:
+    def value(self, value: ir.Value | int) -> Size:
         """An index value; sums of many sizes are as deep as there are operands."""
-        total: Poly = {}
+        total = Size()
         left = [(value, 1)]
         while left:
             term, sign = left.pop()
@@ -108,27 +82,26 @@ class Regions:
                 a, b = op.operands
                 left += [(a, sign), (b, sign if op.name == "arith.addi" else -sign)]
             else:
-                total = _add(total, self._term(term), sign)
+                total += self._term(term) * sign
         return total
 
-    def _term(self, value: ir.Value | int) -> Poly:
-        if isinstance(value, int):
-            return {(): value} if value else {}
-        known = build.constant_value(value)
-        if known is not None:
-            return {(): known} if known else {}
+    def _term(self, value: ir.Value | int) -> Size:
+        known = value if isinstance(value, int) else build.constant_value(value)
+        if isinstance(value, int) or known is not None:
+            return Size(known or 0)
         op = value.owner
         if isinstance(op, ir.Block):
-            return self._symbol(value)
+            return Size.of(value)
         if op.name == "arith.muli":
-            return _multiply(*map(self.value, op.operands))
+            a, b = map(self.value, op.operands)
+            return a * b
         if op.name in ("memref.dim", "tensor.dim"):
             axis = build.constant_value(op.operands[1])
             if axis is not None:
                 return self.size(op.operands[0], axis)
-        return self._symbol(value)
+        return Size.of(value)
 
-    def size(self, x: ir.Value, axis: int) -> Poly:
+    def size(self, x: ir.Value, axis: int) -> Size:
         """A size of a memref or tensor."""
         shaped = ir.ShapedType(x.type)
         if not shaped.is_dynamic_dim(axis):
@@ -136,7 +109,7 @@ class Regions:
         if isinstance(x.owner, ir.Block):
             loop = x.owner.owner.operation
             is_carried = loop.name in LOOPS and slot_of(x) >= 0
-            return self.size(start_of(loop, slot_of(x)), axis) if is_carried else self._symbol((x, axis))
+            return self.size(start_of(loop, slot_of(x)), axis) if is_carried else Size.of((x, axis))
         op = x.owner.operation
         if op.name in ("memref.alloc", "tensor.empty"):
             dynamic = [i for i in range(shaped.rank) if shaped.is_dynamic_dim(i)]
@@ -147,10 +120,10 @@ class Regions:
             return self.value(stated(op)[1][axis])
         if op.name in ("memref.subview", "tensor.extract_slice"):
             kept = kept_axes(op)
-            return self._symbol((x, axis)) if kept is None else self.value(stated(op)[1][kept[axis]])
-        return self._symbol((x, axis))
+            return Size.of((x, axis)) if kept is None else self.value(stated(op)[1][kept[axis]])
+        return Size.of((x, axis))
 
-    def sizes(self, x: ir.Value) -> list[Poly]:
+    def sizes(self, x: ir.Value) -> list[Size]:
         """All sizes of a memref or tensor."""
         return [self.size(x, axis) for axis in range(ir.ShapedType(x.type).rank)]
 
@@ -199,8 +172,7 @@ class Regions:
             return Region(region.root, None, (), region)
         offset = self._at(region, offsets)
         dims = tuple(
-            (self.value(sizes[axis]), _multiply(region.dims[axis][1], self.value(strides[axis])))
-            for axis in kept
+            (self.value(sizes[axis]), region.dims[axis][1] * self.value(strides[axis])) for axis in kept
         )
         return Region(region.root, offset, dims, region)
 
@@ -211,12 +183,12 @@ class Regions:
             return Region(region.root, None, (), region)
         return Region(region.root, self._at(region, list(op.operands)[len(op.operands) - rank :]), (), region)
 
-    def _at(self, region: Region, positions: Iterable[ir.Value | int]) -> Poly | None:
+    def _at(self, region: Region, positions: Iterable[ir.Value | int]) -> Size | None:
         offset = region.offset
         if offset is None:
             return None
         for position, (_, stride) in zip(positions, region.dims, strict=True):
-            offset = _add(offset, _multiply(self.value(position), stride))
+            offset += self.value(position) * stride
         return offset
 
     def _whole(self, root: ir.Value | Slot, memref: ir.Value) -> Region:
@@ -226,14 +198,14 @@ class Regions:
         if kind.layout == ir.AffineMapAttr.get(ir.AffineMap.get_identity(kind.rank)) or (
             isinstance(root, Slot) and strides in ([], [1])
         ):
-            return Region(root, {}, _row_major(self.sizes(memref)), None, True)
-        return Region(root, {} if isinstance(root, Slot) else None, (), None, True)
+            return Region(root, Size(), _row_major(self.sizes(memref)), None, True)
+        return Region(root, Size() if isinstance(root, Slot) else None, (), None, True)
 
-    def _recast(self, region: Region, offset: Poly, dims: Dims) -> Region:
+    def _recast(self, region: Region, offset: Size, dims: Dims) -> Region:
         """A region at an offset from the beginning of an allocation, which of a slot is not known."""
         if isinstance(region.root, Slot):
             return Region(region.root, None, dims, region if region.is_whole else None)
-        is_whole = region.is_whole and not offset and dims == _row_major([size for size, _ in dims])
+        is_whole = region.is_whole and offset == 0 and dims == _row_major([size for size, _ in dims])
         is_whole = is_whole and _elements(dims) == _elements(region.dims)
         around = region if region.is_whole else None
         return Region(region.root, offset, dims, around, is_whole)
@@ -270,8 +242,7 @@ class Regions:
     def any_iteration(self, region: Region, loop: ir.Operation) -> Region:
         """A region as it is in some other iteration of a loop: what changes is not known."""
         around = None if region.around is None else self.any_iteration(region.around, loop)
-        keys = (self._defined[symbol] for symbol in _symbols(region))
-        if any(is_inside(key[0] if isinstance(key, tuple) else key, loop) for key in keys):
+        if any(is_inside(name[0] if isinstance(name, tuple) else name, loop) for name in _names(region)):
             return Region(region.root, None, (), around)
         return Region(region.root, region.offset, region.dims, around, region.is_whole)
 
@@ -332,43 +303,40 @@ def _moved(start: Region, region: Region) -> Region:
         return start
     if start.offset is None or region.offset is None:
         return Region(start.root, None, (), start)
-    return Region(start.root, _add(start.offset, region.offset), region.dims, start)
+    return Region(start.root, start.offset + region.offset, region.dims, start)
 
 
-def _row_major(sizes: list[Poly]) -> Dims:
-    dims: list[tuple[Poly, Poly]] = []
-    step = _ONE
+def _row_major(sizes: list[Size]) -> Dims:
+    dims: list[tuple[Size, Size]] = []
+    step = Size(1)
     for size in reversed(sizes):
         dims.insert(0, (size, step))
-        step = _multiply(step, size)
+        step = step * size
     return tuple(dims)
 
 
-def _elements(dims: Dims) -> Poly:
-    total = _ONE
-    for size, _ in dims:
-        total = _multiply(total, size)
-    return total
+def _elements(dims: Dims) -> Size:
+    return prod((size for size, _ in dims), start=Size(1))
 
 
 def _is_empty(region: Region) -> bool:
-    return any(not size for size, _ in region.dims)
+    return any(size == 0 for size, _ in region.dims)
 
 
-def _symbols(region: Region) -> set[int]:
-    polys = (region.offset or {}, *(p for dim in region.dims for p in dim))
-    return {symbol for p in polys for monomial in p for symbol in monomial}
+def _names(region: Region) -> set[Any]:
+    sizes = (region.offset or Size(), *(size for dim in region.dims for size in dim))
+    return {name for size in sizes for product in size.terms for name in product}
 
 
 def _numbers(region: Region) -> set[int] | None:
     """The positions of all elements, at most some thousands; None if they are not known."""
-    if _symbols(region) or (not region.dims and region.around is not None):
+    if _names(region) or (not region.dims and region.around is not None):
         return None
-    found = {(region.offset or {}).get((), 0)}
+    found = {(region.offset or Size()).constant}
     for size, stride in region.dims:
-        if len(found) * size.get((), 0) > _MANY:
+        if len(found) * size.constant > _MANY:
             return None
-        found = {start + i * stride.get((), 0) for start in found for i in range(size.get((), 0))}
+        found = {start + i * stride.constant for start in found for i in range(size.constant)}
     return found
 
 
