@@ -35,6 +35,21 @@ def carry(
     return _together(list(nest.results), kinds)
 
 
+def carry_in_groups(
+    start: ir.Value,
+    stop: ir.Value,
+    each: int,
+    values: Sequence[ir.Value],
+    body: Callable[[list[ir.Value], list[ir.Value]], list[ir.Value]],
+) -> list[ir.Value]:
+    """Carries values through the positions of a range, so many at a time, then one by one what is left."""
+    rest = start + (stop - start) // each * each
+    values = carry(
+        rest, values, lambda at, inner: body([at + i for i in range(each)], inner), start=start, step=each
+    )
+    return carry(stop, values, lambda at, inner: body([at], inner), start=rest)
+
+
 def carry_over(
     sizes: Sequence[ir.Value],
     values: list[ir.Value],

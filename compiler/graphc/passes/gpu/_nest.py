@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from operator import or_
 from typing import NamedTuple, TypeAlias
@@ -282,6 +282,25 @@ def is_read_elsewhere(buffer: ir.Value, inside: list[ir.Operation]) -> bool:
     if definition(buffer, "memref.alloc") is None:
         return True
     return any(use.owner.operation not in inside and use.owner.name != "memref.dim" for use in buffer.uses)
+
+
+def keeps_apart(
+    operands: Iterable[tuple[Operand, bool]], others: Iterable[ir.Value], written: Iterable[ir.Value]
+) -> bool:
+    """True if memory that is written is read and written at its own place only, and under one name.
+
+    Args:
+        operands: of nests, and whether each is at the place, or in the row, at hand.
+        others: buffers that are read or written at any place.
+        written: buffers.
+    """
+    names: dict[ir.Value, ir.Value] = {}
+    if any(names.setdefault(root_of(buffer), buffer) != buffer for buffer in written):
+        return False
+    pairs = [(names.get(root_of(operand.buffer)), operand.buffer, own) for operand, own in operands]
+    return not any(root_of(buffer) in names for buffer in others) and all(
+        same is None or (own and same == buffer) for same, buffer, own in pairs
+    )
 
 
 def exact(array: ir.Value) -> ir.Value:

@@ -216,14 +216,6 @@ class RowKernel:
         return kernel.launch([grid], [width, height])
 
 
-def write_rows(operations: Sequence[ir.Operation], rows: int, kept: Sequence[ir.Value]) -> None:
-    """Replaces nests, which all work on rows, by a kernel where the last one stands."""
-    nests = [row for row in (as_rows(Nest(op), rows) for op in operations) if row is not None]
-    RowKernel(Kernel(operations[-1], "rows"), rows, kept).write(nests)
-    for op in operations:
-        op.erase()
-
-
 @record()
 class Online:
     """A maximum and, after it, a sum of exponentials of differences from it, in one pass over long rows.

@@ -9,7 +9,6 @@ from functools import reduce
 from operator import mul
 
 from graphc.ir import build
-from graphc.ir.lifetimes import root_of
 from graphc.ir.value import larger, parts_of, smaller
 from graphc.lowering.calls import product
 from graphc.lowering.carried import carry, either, span, when
@@ -21,9 +20,9 @@ from graphc.passes.gpu._host import host_operations
 from graphc.passes.gpu._kernel import GRID_ROWS, H200, Kernel, allocate
 from graphc.passes.gpu._nest import (
     Nest,
-    Operand,
     are_aligned,
     behind_vector,
+    keeps_apart,
     lanes_of,
     wide_operands,
 )
@@ -194,21 +193,11 @@ def in_parts(nest: Nest) -> Parts | None:
     combiners = combiners_of(nest, [axis for axis in range(nest.rank) if nest.reduction[axis]])
     if not combiners:
         return None
-    made = Parts(nest, combiners)
-    return made if _keeps_apart(nest, [operand for _, operand in made.others]) else None
-
-
-def _keeps_apart(nest: Nest, others: list[Operand]) -> bool:
-    """True if nothing that is written element by element is read at another place or under another name."""
-    whole = list(range(nest.rank))
-    written = {root_of(operand.buffer): operand for operand in nest.outputs}
-    if any(o.axes != whole for o in others) or len(written) < len(nest.outputs):
-        return False
-    pairs = [(operand, written.get(root_of(operand.buffer))) for operand in nest.inputs]
-    return not any(root_of(buffer) in written for buffer in nest.gathered) and all(
-        same is None or (same.buffer == operand.buffer and same.axes == operand.axes)
-        for operand, same in pairs
-    )
+    made, whole = Parts(nest, combiners), list(range(nest.rank))
+    own = {operand.buffer: operand.axes for operand in nest.outputs}
+    operands = [(operand, own.get(operand.buffer) == operand.axes) for operand in nest.operands]
+    is_apart = len(own) == len(nest.outputs) and all(o.axes == whole for _, o in made.others)
+    return made if is_apart and keeps_apart(operands, nest.gathered, own) else None
 
 
 # -- over rows --------------------------------------------------------------------------------------------

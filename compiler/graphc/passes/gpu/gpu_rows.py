@@ -11,15 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from graphc.ir import build
-from graphc.ir.lifetimes import root_of
 from graphc.ir.value import all_of, literal
 from graphc.ir.walk import functions
 from graphc.lowering.calls import product
 from graphc.passes import Pass
 from graphc.passes.gpu._host import host_blocks
 from graphc.passes.gpu._kernel import H200, Kernel
-from graphc.passes.gpu._nest import Effects, Nest, SizeKey, is_read_elsewhere, size_key
-from graphc.passes.gpu._rows import RowKernel, RowNest, as_rows, longest_of, write_rows
+from graphc.passes.gpu._nest import Effects, Nest, SizeKey, is_read_elsewhere, keeps_apart, size_key
+from graphc.passes.gpu._rows import RowKernel, RowNest, as_rows, longest_of
 from graphc.passes.gpu.gpu_elementwise import NESTS, as_generic
 from graphc.passes.gpu.gpu_parts import in_parts, reduce_in_parts
 from graphc_dialects._mlir import ir
@@ -129,22 +128,10 @@ class _Run:
         """True if all that it reads of what the run writes, or writes of what it reads, is of its own row and
         element.
         """
-        outputs = {operand.buffer for operand in row.nest.outputs}
-        written, all_nests = outputs.union(self._outputs), [*self.nests, row]
-        if any(o.buffer in written and not row.is_own(o) for o in row.nest.operands):
-            return False
-        if any(o.buffer in outputs and not r.is_own(o) for r in self.nests for o in r.nest.operands):
-            return False
-        roots = {root_of(buffer) for buffer in written}
-        if any(root_of(buffer) in roots for r in all_nests for buffer in r.nest.gathered):
-            return False
-        names: dict[ir.Value, ir.Value] = {}
-        named = [buffer for r in self.nests for buffer in r.nest.gathered]
-        for buffer in [*named, *(operand.buffer for r in all_nests for operand in r.nest.operands)]:
-            same = names.setdefault(root_of(buffer), buffer)
-            if same != buffer and {same, buffer} & written:
-                return False
-        return True
+        rows = [*self.nests, row]
+        written = [operand.buffer for each in rows for operand in each.nest.outputs]
+        operands = [(operand, each.is_own(operand)) for each in rows for operand in each.nest.operands]
+        return keeps_apart(operands, [buffer for each in rows for buffer in each.nest.gathered], written)
 
     def _reads(self, row: RowNest) -> set[ir.Value]:
         """The buffers that it reads in memory, since nothing before in the run has written them.
@@ -189,7 +176,12 @@ class _Run:
                     with ir.InsertionPoint(ir.Block.create_at_start(made.regions[1], [])):
                         copies = [op.clone().operation for op in inside]
                         build.create("scf.yield", [], [])
-                    write_rows(copies, self.rows, kept)
+                    nests = [
+                        row for row in (as_rows(Nest(op), self.rows) for op in copies) if row is not None
+                    ]
+                    RowKernel(Kernel(copies[-1], "rows"), self.rows, kept).write(nests)
+                    for op in copies:
+                        op.erase()
             for _ in _lowered(then, options, few=True):
                 pass
         for op in inside:

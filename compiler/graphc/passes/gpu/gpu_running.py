@@ -16,7 +16,7 @@ from graphc.ir.walk import definition, symbol_of
 from graphc.library.arrays import KINDS as ALONG_ROWS
 from graphc.library.sorting import by_block
 from graphc.lowering.calls import product
-from graphc.lowering.carried import carry, span, when
+from graphc.lowering.carried import carry, carry_in_groups, span, when
 from graphc.lowering.scalar_builder import Scalar, ScalarBuilder
 from graphc.lowering.scans.recurrences import LINEAR, RECURRENCE
 from graphc.ops.reduce import extreme_of_nothing
@@ -438,20 +438,14 @@ class _Across(_Kernels):
 
     def _steps(self, values: Values, step: Callable[[ir.Value, Values, Values], Values]) -> Values:
         """All steps of the part, in order; operands are read for several of them at a time."""
-        rest = self._first + (self._stop - self._first) // _AHEAD * _AHEAD
 
-        def several(start: ir.Value, values: Values) -> Values:
-            places = [start + i for i in range(_AHEAD)]
+        def steps(places: list[ir.Value], values: Values) -> Values:
             read = [self._lines.step(place, self._line) for place in places]
             for place, operands in zip(places, read, strict=True):
                 values = step(place, operands, values)
             return values
 
-        def one(at: ir.Value, values: Values) -> Values:
-            return step(at, self._lines.step(at, self._line), values)
-
-        values = carry(rest, values, several, start=self._first, step=_AHEAD)
-        return carry(self._stop, values, one, start=rest)
+        return carry_in_groups(self._first, self._stop, _AHEAD, values, steps)
 
 
 def prefix_sums(op: ir.Operation, counts: ir.Value, each: int) -> None:

@@ -10,7 +10,7 @@ from graphc.ir.lifetimes import VIEWS, root_of
 from graphc.ir.value import as_index, converted, larger, smaller
 from graphc.ir.walk import copy_with, is_inside, slice_of
 from graphc.lowering.calls import product
-from graphc.lowering.carried import bisected, carry, either, when
+from graphc.lowering.carried import bisected, carry_in_groups, either, when
 from graphc.passes import Pass
 from graphc.passes.gpu._host import replace_loops
 from graphc.passes.gpu._kernel import Kernel, allocate
@@ -196,8 +196,8 @@ class ScatterKernels:
             return
         old, leaf = scatter.old.results[0], _operand(scatter)
 
-        def several(start: ir.Value, totals: list[ir.Value]) -> list[ir.Value]:
-            ready = [{**own, **given(start + i)} for i in range(_AHEAD)]
+        def added(places: list[ir.Value], totals: list[ir.Value]) -> list[ir.Value]:
+            ready = [{**own, **given(at)} for at in places]
             if leaf is not None:
                 ready = [{leaf: scatter.copy(leaf, known)} for known in ready]
             (total,) = totals
@@ -205,12 +205,7 @@ class ScatterKernels:
                 total = scatter.copy(new, {**known, old: total})
             return [total]
 
-        def one(at: ir.Value, totals: list[ir.Value]) -> list[ir.Value]:
-            return [scatter.copy(new, {**own, **given(at), old: totals[0]})]
-
-        rest = first + (end - first) // _AHEAD * _AHEAD
-        total = carry(rest, [memory[place]], several, start=first, step=_AHEAD)
-        (memory[place],) = carry(end, total, one, start=rest)
+        (memory[place],) = carry_in_groups(first, end, _AHEAD, [memory[place]], added)
 
     def _row(self, at: ir.Value) -> ir.Value:
         """Target row of a write in order."""

@@ -14,7 +14,15 @@ from graphc.lowering.carried import carry, either, span, when
 from graphc.lowering.partial_reductions import nest as make_nest
 from graphc.passes import Pass
 from graphc.passes.gpu._kernel import H200, Kernel, allocate
-from graphc.passes.gpu._nest import Effects, Nest, are_aligned, is_read_elsewhere, lanes_of, wide_operands
+from graphc.passes.gpu._nest import (
+    Effects,
+    Nest,
+    are_aligned,
+    is_read_elsewhere,
+    keeps_apart,
+    lanes_of,
+    wide_operands,
+)
 from graphc.passes.gpu._notation import barrier, block_id, grid_dim, loads_first, on_first_thread, thread_id
 from graphc.passes.gpu._reduce import BlockReduction, Held, Share
 from graphc.passes.gpu._rows import Row, RowNest, as_rows, read_in_memory, shape_of_blocks
@@ -160,20 +168,13 @@ def _found(last: ir.Operation) -> list[ir.Operation]:
 
 def _are_own(parts: Sequence[_Part]) -> bool:
     """True if what is written is read by its own row only, under one name."""
-    written = {buffer for part in parts for buffer in part.written}
-    roots = {root_of(buffer): buffer for buffer in written}
-    if len(roots) < len(written):
-        return False
+    operands, accumulators = [], list[ir.Value]()
     for part in parts:
         assert part.row is not None
-        accumulators = [] if part.parts is None else part.parts.accumulators
-        if any(root_of(o.buffer) in roots for o in accumulators):
-            return False
-        for operand in part.row.nest.operands if not part.is_last else part.row.nest.inputs:
-            same = roots.get(root_of(operand.buffer))
-            if same is not None and (same != operand.buffer or not part.row.is_own(operand)):
-                return False
-    return True
+        nest = part.row.nest
+        operands += [(o, part.row.is_own(o)) for o in (nest.inputs if part.is_last else nest.operands)]
+        accumulators += [] if part.parts is None else [o.buffer for o in part.parts.accumulators]
+    return keeps_apart(operands, accumulators, [buffer for part in parts for buffer in part.written])
 
 
 def _kept(inside: Sequence[ir.Operation]) -> list[ir.Value]:
