@@ -8,6 +8,7 @@ import pytensor
 import pytensor.tensor as pt
 import pytest
 from pytensor.graph.traversal import toposort
+from pytensor.raise_op import Assert
 from pytensor.tensor.elemwise import Elemwise
 
 import graphc.interop.pytensor  # noqa: F401
@@ -42,6 +43,25 @@ def test_censored_values_are_one_value():
     assert set(shapes_of("GammaIncC", made)) == {(1,)}
     assert set(shapes_of("ScalarLoop", made)) == {(1,)}
     check(outputs, {"a": 2.0, "b": 1.5})
+
+
+def test_checks_and_sizes_found_late_are_seen_through():
+    y, six = pt.constant(Y), pt.constant(np.array([6]))[0]
+    log = Assert("a > 0")(pt.log(pt.gammainc(a, b * y)), pt.gt(a, 0))
+    density = pt.switch(pt.eq(y, 2.5), pt.log1mexp(pt.alloc(log, six)), -b * y).sum()
+    outputs = [density, *pytensor.grad(density, [a, b])]
+    made = computed_once(outputs)
+    assert {shape[0] for shape in shapes_of("GammaInc", outputs)} == {6}
+    for name in ("GammaInc", "ScalarLoop", "Log1mexp", "Expm1"):
+        assert set(shapes_of(name, made)) == {(1,)}
+    check(outputs, {"a": 2.0, "b": 1.5})
+    f = pytensor.function([a, b], outputs, mode="GRAPHC")
+    with pytest.raises(AssertionError, match="a > 0"):
+        f(-1.0, 1.0)
+    # One number for all, rows of a matrix, and what is of the same size but no function by element.
+    rows = pt.alloc(pt.exp(b * y), 2, six)
+    spread = [pt.alloc(pt.exp(a), six), rows[0], pt.alloc(pt.cumsum(pt.exp(b * y)), six)]
+    check([pt.switch(pt.eq(y, 2.5), pt.sin(x), y) for x in spread], {"a": 2.0, "b": 0.5})
 
 
 def test_both_sides_and_masks_of_masks():

@@ -21,7 +21,10 @@ import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.basic import Apply, Variable
 from pytensor.graph.traversal import toposort
+from pytensor.raise_op import CheckAndRaise
+from pytensor.tensor.basic import Alloc
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
+from pytensor.tensor.math import Sum
 from pytensor.tensor.variable import TensorConstant
 
 if TYPE_CHECKING:
@@ -83,15 +86,17 @@ class _Reading:
 
     def of_operands(self, node: Apply) -> list[Mask | None]:
         """The elements that a node reads of each operand, None if these are all."""
-        shape = _shape(node)
+        shape = _shape(node) or self._shape_read(node)
         if shape is None:
             return [None] * len(node.inputs)
         reads = [self._read.get(output, np.zeros(shape, bool)) for output in node.outputs]
         whole = any(read is None for read in reads)
         read = np.ones(shape, bool) if whole else np.logical_or.reduce([r for r in reads if r is not None])
-        mask, name = self._masks.get(node), type(node.op.scalar_op).__name__
-        found = [read] * len(node.inputs)
-        if mask is not None:
+        mask, name = self._masks.get(node), _name(node)
+        found: list[Mask | None] = [read] * len(node.inputs)
+        if _passes_on(node):
+            found[1:] = [None] * len(found[1:])
+        elif mask is not None:
             found = [np.ones(shape, bool), read & mask, read & ~mask]
         elif name == "Second":  # of the first operand the shape is read, which is known
             found[0] = np.zeros(shape, bool)
@@ -101,26 +106,33 @@ class _Reading:
             guard = next((i for i, factor in enumerate(factors) if factor in self._zero), None)
             if guard is not None:
                 rest = ~self._zero[factors[guard]]
-                found = [r if i == guard else r & rest for i, r in enumerate(found)]
+                found = [read if i == guard else read & rest for i in range(len(found))]
         return [
-            None if variable.type.shape != shape or bool(r.all()) else r
+            None if r is None or not _fits(variable, shape) or bool(r.all()) else r
             for variable, r in zip(node.inputs, found, strict=True)
         ]
+
+    def _shape_read(self, node: Apply) -> tuple[int, ...] | None:
+        """The shape in which the results of a node are read, where its own is not known: PyTensor repeats
+        elements along axes of size 1 alone, and these are known.
+        """
+        reads = [read for output in node.outputs if (read := self._read.get(output)) is not None]
+        return reads[0].shape if reads and _is_by_element(node) else None
 
     def _find_zeros(self, node: Apply) -> None:
         """Elements that are 0 in such a way that conversion leaves them 0 in products."""
         shape = _shape(node)
         if shape is None:
             return
-        name = type(node.op.scalar_op).__name__
-        zero = [self._zero.get(v) if v.type.shape == shape else None for v in node.inputs]
+        name = _name(node)
+        zero = [self._zero.get(v) if _fits(v, shape) else None for v in node.inputs]
         if node in self._masks:
             mask = self._masks[node]
             if _is_zero(node.inputs[2]):
                 self._zero[node.outputs[0]] = ~mask
             elif _is_zero(node.inputs[1]):
                 self._zero[node.outputs[0]] = mask
-        elif name in ("Neg", "TrueDiv", "Mul"):
+        elif name in ("Neg", "TrueDiv", "Mul") or _passes_on(node):
             kept = [z for z in (zero if name == "Mul" else zero[:1]) if z is not None]
             if kept:
                 self._zero[node.outputs[0]] = np.logical_or.reduce(kept)
@@ -142,19 +154,22 @@ class _Reading:
             first = values[:1].reshape([1] * read.ndim)
             return pt.constant(first) if (values == first.ravel()).all() else None
         node = variable.owner
-        if node is None or _shape(node) != read.shape:
+        if node is None or not _is_by_element(node) or not _fits(variable, read.shape):
             return None
         inputs = []
         for i, operand in enumerate(node.inputs):
             found: Variable | None = self.made.get(operand, operand)
-            if type(node.op.scalar_op).__name__ == "Second" and i == 0:
+            if _passes_on(node) and i > 0:
+                pass
+            elif _name(node) == "Second" and i == 0:
                 found = pt.zeros([1] * read.ndim, dtype=operand.type.dtype)
             elif any(size != 1 for size in operand.type.shape):
-                found = self.small(operand, read) if operand.type.shape == read.shape else None
-            if found is None:
+                found = self.small(operand, read) if _fits(operand, read.shape) else None
+            if found is None or (_passes_on(node) and i == 0 and found.type.ndim < read.ndim):
                 return None
             inputs.append(found)
-        outputs, key = _applied_to(node, inputs), np.packbits(read).tobytes()
+        outputs = [inputs[0]] if isinstance(node.op, (Alloc, Sum)) else _applied_to(node, inputs)
+        key = np.packbits(read).tobytes()
         self._small.update(((old, key), new) for old, new in zip(node.outputs, outputs, strict=True))
         return outputs[node.outputs.index(variable)]
 
@@ -167,9 +182,33 @@ def _applied_to(node: Apply, inputs: list[Variable]) -> list[Variable]:
     return made
 
 
+def _passes_on(node: Apply) -> bool:
+    """True if the result is the first operand, repeated, checked or summed over no axis, as derivatives of
+    what is repeated are.
+    """
+    return isinstance(node.op, (Alloc, CheckAndRaise)) or (isinstance(node.op, Sum) and node.op.axis == ())
+
+
+def _is_by_element(node: Apply) -> bool:
+    return isinstance(node.op, Elemwise) or _passes_on(node)
+
+
+def _name(node: Apply) -> str:
+    """The name of an elementwise node's function; empty for others."""
+    return type(node.op.scalar_op).__name__ if isinstance(node.op, Elemwise) else ""
+
+
+def _fits(variable: Variable, shape: tuple[int, ...]) -> bool:
+    """True if each element of an array of this shape has one of the variable's."""
+    sizes = getattr(variable.type, "shape", ())
+    return len(sizes) == len(shape) and all(
+        known in (None, size) for known, size in zip(sizes, shape, strict=True)
+    )
+
+
 def _shape(node: Apply) -> tuple[int, ...] | None:
-    """The known shape of an elementwise node of more than one element, else None."""
-    if not isinstance(node.op, Elemwise):
+    """The known shape of a node of more than one element that works by elements, else None."""
+    if not _is_by_element(node):
         return None
     shape = node.outputs[0].type.shape
     return None if None in shape or math.prod(shape) < 2 else shape
@@ -178,7 +217,7 @@ def _shape(node: Apply) -> tuple[int, ...] | None:
 def _mask(node: Apply) -> Mask | None:
     """The condition of a `switch`, if it is known and has the shape of the result."""
     shape = _shape(node)
-    if shape is None or type(node.op.scalar_op).__name__ != "Switch" or node.inputs[0].type.shape != shape:
+    if shape is None or _name(node) != "Switch" or node.inputs[0].type.shape != shape:
         return None
     found = _value(node.inputs[0], _DEPTH)
     return None if found is None or found.shape != shape else found.astype(bool)
