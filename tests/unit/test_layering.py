@@ -114,7 +114,9 @@ sys.meta_path.append(Editable)
 import graphc
 import graphc.tensor
 """
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    folders = os.pathsep.join(str(ROOT / name) for name in ("compiler", "dialects", "runtime"))
+    env = {**os.environ, "PYTHONPATH": folders}
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=env)
     assert f"has found the folder {tmp_path}/graphc, which hides the package" in ran.stderr
     assert "Rename the folder" in ran.stderr
 
