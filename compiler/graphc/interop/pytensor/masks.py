@@ -159,11 +159,9 @@ class _Reading:
         inputs = []
         for i, operand in enumerate(node.inputs):
             found: Variable | None = self.made.get(operand, operand)
-            if _passes_on(node) and i > 0:
-                pass
-            elif _name(node) == "Second" and i == 0:
+            if _name(node) == "Second" and i == 0:
                 found = pt.zeros([1] * read.ndim, dtype=operand.type.dtype)
-            elif any(size != 1 for size in operand.type.shape):
+            elif not (i and _passes_on(node)) and any(size != 1 for size in operand.type.shape):
                 found = self.small(operand, read) if _fits(operand, read.shape) else None
             if found is None or (_passes_on(node) and i == 0 and found.type.ndim < read.ndim):
                 return None
