@@ -294,12 +294,29 @@ def test_kernels_compile_to_what_they_say() -> None:
 def test_powers_of_infinities_and_zeros() -> None:
     x = pt.vector()
     v = np.array([-np.inf, np.inf, -0.0, 0.0, -1.0, 4.0, np.nan])
-    exponents = (0.5, -0.5, 1.5)
+    exponents = (0.5, -0.5, 1.5, *range(-9, 10))
     with np.errstate(all="ignore"):
         for got, y in zip(graphc.function([x], [x**y for y in exponents])(v), exponents, strict=True):
             expected = np.power(v, y)
             np.testing.assert_array_equal(got, expected, err_msg=str(y))
             np.testing.assert_array_equal(np.signbit(got[:4]), np.signbit(expected[:4]), err_msg=str(y))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_whole_powers_over_the_whole_range(dtype: str) -> None:
+    """Subnormal results, too, and up to where they overflow."""
+    limits, rng = np.finfo(dtype), np.random.default_rng(3)
+    x = pt.vector(dtype=dtype)
+    exponents = [n for n in range(-9, 10) if n]
+    ends = np.array([[np.log2(float(limits.smallest_subnormal)), limits.maxexp] for _ in exponents])
+    with np.errstate(all="ignore"):
+        for n, (low, high) in zip(exponents, ends, strict=True):
+            v = np.exp2(rng.uniform(low, high, 4000) / (n if abs(n) > 1 else 1)).astype(dtype)
+            got = graphc.function([x], x ** np.array(n, dtype))(v)
+            expected = np.power(v.astype(np.longdouble), n)
+            room = 5 * np.spacing(abs(expected.astype(dtype)))
+            close = (abs(got - expected) <= room) | (got == expected.astype(dtype))
+            assert close.all(), (n, v[~close][:3], got[~close][:3])
 
 
 def test_a_quotient_of_exponentials_with_infinities() -> None:

@@ -29,37 +29,40 @@ def _root(rw: Rewriter, x: ir.Value) -> ir.Value:
     return rw.create("graphc.switch", [lowest, rw.scalar_like(np.inf, x), root], x.type)
 
 
-_POWERS: dict[float, Callable[[Rewriter, ir.Value], ir.Value]] = {
-    0: lambda rw, x: rw.full_like(1, x),
-    1: lambda rw, x: x,
-    2: lambda rw, x: unary(rw, "sqr", x),
-    3: lambda rw, x: rw.create("graphc.mul", [unary(rw, "sqr", x), x], x.type),
-    4: lambda rw, x: unary(rw, "sqr", unary(rw, "sqr", x)),
-}
-# Squaring the reciprocal instead of inverting the square keeps results that are subnormal.
-_FLOAT_POWERS: dict[float, Callable[[Rewriter, ir.Value], ir.Value]] = {
-    **_POWERS,
-    -1: lambda rw, x: unary(rw, "reciprocal", x),
-    -2: lambda rw, x: unary(rw, "sqr", unary(rw, "reciprocal", x)),
-    -3: lambda rw, x: _POWERS[3](rw, unary(rw, "reciprocal", x)),
-    -4: lambda rw, x: _POWERS[4](rw, unary(rw, "reciprocal", x)),
+# Larger exponents stay powers: each product adds a rounding, and powers are within a unit in the last place.
+_LARGEST_POWER = 7
+_HALF_POWERS: dict[float, Callable[[Rewriter, ir.Value], ir.Value]] = {
     0.5: _root,
     -0.5: lambda rw, x: unary(rw, "reciprocal", _root(rw, x)),
     1.5: lambda rw, x: rw.create("graphc.mul", [unary(rw, "abs", x), _root(rw, x)], x.type),
 }
 
 
+def _whole_power(rw: Rewriter, x: ir.Value, n: int) -> ir.Value:
+    """x to a whole exponent. Squaring a reciprocal instead of inverting a square keeps subnormal results."""
+    if n in (0, 1):
+        return x if n else rw.full_like(1, x)
+    if n % 2 and n != -1:
+        name, rest = ("graphc.mul", n - 1) if n > 0 else ("graphc.true_div", n + 1)
+        return rw.create(name, [_whole_power(rw, x, rest), x], x.type)
+    if n == -1:
+        return unary(rw, "reciprocal", x)
+    half = _whole_power(rw, x, abs(n) // 2)
+    return unary(rw, "sqr", half if n > 0 else unary(rw, "reciprocal", half))
+
+
 @_rule("pow")
 def pow_constant(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     x, y = op.operands
     numbers = kind(rw, x)
-    if numbers not in "iuf":
-        return None
-    exponent = rw.splat(y)
+    exponent = rw.splat(y) if numbers in "iuf" else None
     if exponent is None or not rw.can_replace(op, x):
         return None
-    rule = (_FLOAT_POWERS if numbers == "f" else _POWERS).get(exponent.item())
-    return None if rule is None else rule(rw, x)
+    number = exponent.item()
+    if numbers == "f" and number in _HALF_POWERS:
+        return _HALF_POWERS[number](rw, x)
+    least = -_LARGEST_POWER if numbers == "f" else 0
+    return _whole_power(rw, x, int(number)) if number in range(least, _LARGEST_POWER + 1) else None
 
 
 @_rule("exp2")

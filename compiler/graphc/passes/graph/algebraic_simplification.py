@@ -244,7 +244,7 @@ class AlgebraicSimplification(Pass):
     * `(x + c) + d` to `x + (c + d)`: integers (exact), and floats if c and d have one sign, so that tricks
       with large constants keep working;
     * `sqr(abs(x))` of a complex x to the sum of the squares of its parts, infinite where one of them is;
-    * pow with exponent 0 to 4, -1 to -4, 1/2, -1/2, 3/2 to products and roots;
+    * pow with a whole exponent from -7 to 7, 1/2, -1/2 or 3/2 to products and roots;
     * `exp(log(x))`, `exp(log1p(x))`, `expm1(log(x))`, `expm1(log1p(x))`, `sqr(sqrt(x))` to x, 1 + x, x - 1,
       x, x, with NaN outside the domain as before;
     * sums of a number that is repeated a known number of times to a product;

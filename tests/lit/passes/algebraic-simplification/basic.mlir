@@ -183,6 +183,28 @@ func.func @unit_reshape(%x: tensor<1x5xf64>) -> tensor<1x5xf64> {
 
 // -----
 
+// Larger whole exponents, too, are squares and products.
+// CHECK-LABEL: @whole_powers
+// CHECK-DAG: %[[S:.*]] = "graphc.sqr"(%arg0)
+// CHECK-DAG: %[[T:.*]] = "graphc.mul"(%[[S]], %arg0)
+// CHECK-DAG: %[[SIX:.*]] = "graphc.sqr"(%[[T]])
+// CHECK-DAG: %[[R:.*]] = "graphc.reciprocal"(%
+// CHECK-DAG: %[[Q:.*]] = "graphc.sqr"(%[[R]])
+// CHECK-DAG: %[[FIFTH:.*]] = "graphc.true_div"(%[[Q]], %arg0)
+// CHECK-DAG: %[[EIGHT:.*]] = "graphc.pow"
+// CHECK: return %[[SIX]], %[[FIFTH]], %[[EIGHT]]
+func.func @whole_powers(%x: tensor<?xf64>) -> (tensor<?xf64>, tensor<?xf64>, tensor<?xf64>) {
+  %six = arith.constant dense<6.0> : tensor<1xf64>
+  %fifth = arith.constant dense<-5.0> : tensor<1xf64>
+  %eight = arith.constant dense<8.0> : tensor<1xf64>
+  %0 = "graphc.pow"(%x, %six) : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
+  %1 = "graphc.pow"(%x, %fifth) : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
+  %2 = "graphc.pow"(%x, %eight) : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
+  return %0, %1, %2 : tensor<?xf64>, tensor<?xf64>, tensor<?xf64>
+}
+
+// -----
+
 // CHECK-LABEL: @negative_powers
 // CHECK: %[[R:.*]] = "graphc.reciprocal"(%arg0)
 // CHECK: %[[S:.*]] = "graphc.sqr"(%[[R]])
