@@ -22,6 +22,9 @@ os.environ["GRAPHC_TEST_CACHE"] = os.environ["GRAPHC_CACHE_DIR"] = _CACHE
 # On a busy machine the lines of long compilations would be in outputs that tests compare.
 os.environ.setdefault("GRAPHC_COMPILE_PROGRESS", "off")
 
+# OpenBLAS's threads wait for each other in loops: of small matrices most of the time of both cores.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # Whatever is compiled is checked for reads of memory that was overwritten.
 os.environ.setdefault("GRAPHC_VERIFY_MEMORY", "1")
 

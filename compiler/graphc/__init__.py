@@ -209,14 +209,14 @@ hooks.RenamedFunction("graphc.ifelse", "graphc.ops.ifelse")
 hooks.RenamedModule("graphc.raise_op", "graphc.ops.checks")
 hooks.RenamedModule("graphc.distributed", "graphc_runtime.distributed")
 
-hooks.function.load = lambda: __getattr__("function")
-hooks.evaluate.load = lambda: __getattr__("function").evaluate_variable
-hooks.scan.load = lambda: __getattr__("scan")
+hooks.function.load = lambda: importlib.import_module("graphc").function
+hooks.evaluate.load = lambda: importlib.import_module("graphc").function.evaluate_variable
+hooks.scan.load = lambda: importlib.import_module("graphc").scan
 hooks.loop_over_batch.load = lambda: importlib.import_module("graphc.scan.batch_loop").loop_over_batch
-hooks.debugprint.load = lambda: __getattr__("debugprint")
+hooks.debugprint.load = lambda: importlib.import_module("graphc").debugprint
 hooks.picture.load = lambda: importlib.import_module("graphc.inspect.svg").notebook_picture
 hooks.inspection.load = lambda: importlib.import_module("graphc.inspect")
-hooks.namespace.load = lambda: __getattr__("array_api").namespace
+hooks.namespace.load = lambda: importlib.import_module("graphc").array_api.namespace
 
 
 def __dir__() -> list[str]:

@@ -8,6 +8,7 @@ import weakref
 
 import pytest
 
+from graphc import hooks
 from graphc_runtime.collecting import new_objects_only, paused
 
 pytestmark = pytest.mark.usefixtures("nothing_aside")
@@ -68,3 +69,16 @@ def test_objects_that_are_aside_are_counted_once(monkeypatch):
     finally:
         gc.unfreeze()
     assert len(counted) == 4 and counted[-1] > 0
+
+
+def test_what_is_loaded_is_found_without_setting_anything_aside(monkeypatch):
+    """`x.eval()` and its like ask for functions of upper layers in each call."""
+    found = [each for each in vars(hooks).values() if isinstance(each, hooks.Hook)]
+    assert found
+    for hook in found:
+        hook()
+    with monkeypatch.context() as patch:
+        for name in ("freeze", "disable"):
+            patch.setattr(gc, name, lambda: pytest.fail("something was loaded again"))
+        for hook in found:
+            hook()
