@@ -242,7 +242,6 @@ LATE = {
     "graphc.backends.cuda.target": 2,
     "graphc.function.compiled": 2,
     "graphc.function.function": 2,
-    "graphc.function.io": 1,
     "graphc.function.modes": 2,
     "graphc.function.shared": 1,
     "graphc.function.types": 2,

@@ -4,19 +4,18 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from graphc.errors import UnusedInputError
 from graphc.graph.basic import Constant, Variable
+from graphc.graph.pytree import LEAF, Structure, flatten, is_tree
 from graphc.graph.shared import SharedVariable
 from graphc.graph.tensor.convert import as_tensor_variable
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
-
-    from graphc.graph.pytree import Structure
 
 
 # What `graphc.function` takes as inputs.
@@ -168,40 +167,29 @@ class OutputForm:
     """
 
     def __init__(self, outputs: object) -> None:
-        self.variables: list[Variable] = []
-        self.borrowed: list[bool] = []
-        self._tree = None if outputs is None else self._flatten(outputs, "outputs")
-        self.count = len(self.variables)
-        self.is_single = isinstance(self._tree, int)
+        leaves, self.structure, paths = [outputs], LEAF, iter(("outputs",))
+        if not isinstance(outputs, Variable | Out):  # most functions return one variable
+            leaves, self.structure = flatten(outputs, as_written=True)
+            paths = self.structure.paths("outputs")
+            _refuse_none(self.structure, "outputs")
+        self.variables = [_as_output(item, path) for item, path in zip(leaves, paths, strict=True)]
+        self.borrowed = [isinstance(item, Out) and item.borrow for item in leaves]
+        self._count()
+
+    def _count(self) -> None:
+        self.count = len(self.borrowed)
+        self.is_single = self.structure.kind is None
         # Most functions return one value or a plain list; those need no walk over the tree.
-        self.is_list = isinstance(self._tree, list) and self._tree == list(range(self.count))
-
-    def _flatten(self, item: Any, path: str) -> Any:
-        if isinstance(item, Mapping):
-            return {key: self._entry(value, f"{path}[{key!r}]") for key, value in item.items()}
-        if isinstance(item, list):
-            # Several outputs of a loop iterate as a pair.
-            return [self._flatten(value, f"{path}[{i}]") for i, value in enumerate(item[:])]
-        if isinstance(item, tuple):
-            parts = [self._flatten(value, f"{path}[{i}]") for i, value in enumerate(item)]
-            return type(item)(*parts) if hasattr(item, "_fields") else tuple(parts)
-        if is_dataclass(item) and not isinstance(item, type):
-            names = [each.name for each in fields(item)]
-            return _Record(item, {name: self._entry(getattr(item, name), f"{path}.{name}") for name in names})
-        self.variables.append(_as_output(item, path))
-        self.borrowed.append(isinstance(item, Out) and item.borrow)
-        return len(self.variables) - 1
-
-    def _entry(self, item: object, path: str) -> object:
-        """The number or form of an entry or a field, which may be left empty."""
-        return None if item is None else self._flatten(item, path)
+        parts = self.structure.children
+        self.is_list = self.structure.kind is list and all(part.kind is None for part in parts)
 
     @classmethod
     def plain(cls, count: int) -> OutputForm:
         """The form of a list of variables."""
         form = cls([])
-        form._tree, form.count = list(range(count)), count
+        form.structure = Structure(list, tuple(range(count)), (LEAF,) * count)
         form.borrowed = [False] * count
+        form._count()
         return form
 
     def build(self, values: Sequence[Any]) -> Any:
@@ -210,21 +198,7 @@ class OutputForm:
             return values[0]
         if self.is_list:
             return list(values)
-        return self._build(self._tree, values)
-
-    def _build(self, tree: object, values: Sequence[object]) -> Any:
-        if isinstance(tree, int):
-            return values[tree]
-        if isinstance(tree, dict):
-            return {key: self._build(part, values) for key, part in tree.items()}
-        if isinstance(tree, list):
-            return [self._build(part, values) for part in tree]
-        if isinstance(tree, tuple):
-            parts = [self._build(part, values) for part in tree]
-            return type(tree)(*parts) if hasattr(tree, "_fields") else tuple(parts)
-        if isinstance(tree, _Record):
-            return tree.filled([self._build(part, values) for part in tree.parts.values()])
-        return None
+        return self.structure.take(iter(values))
 
     def to_data(self) -> Any:
         """The form as `graphc_runtime.forms` has it: numbers and lists.
@@ -232,68 +206,45 @@ class OutputForm:
         Raises:
             TypeError: a dict in it has keys that are neither texts nor whole numbers.
         """
-        return _to_data(self._tree)
+        return _to_data(self.structure, itertools.count())
 
-    def flatten(self, given: Any) -> list[Any]:
-        """The reverse of `build`: one item for each variable. Lists and tuples stand for each other.
+    def flatten(self, given: Any, name: str) -> list[Any]:
+        """The reverse of `build`: one item for each variable. Lists and tuples stand for each other, None for
+        a part that is not given.
+
+        Args:
+            given: of the form.
+            name: what is given, for messages.
 
         Raises:
-            TypeError: ``given`` has another form; the message goes on from the name of what was given.
+            TypeError: ``given`` has another form.
         """
-        if self.is_single and not isinstance(given, list | tuple):
-            return [given]
-        if isinstance(given, list | tuple) and not isinstance(self._tree, dict):
-            is_flat = self.is_single or self.is_list
-            if is_flat and len(given) != self.count:
-                raise TypeError(f"needs an array or None for each of {self.count} results, got {len(given)}")
-            if is_flat:
-                return list(given)
-        found: list[Any] = [None] * self.count
-        self._collect(self._tree, given, "", found)
-        return found
-
-    def _collect(self, tree: object, given: object, path: str, found: list[object]) -> None:
-        if isinstance(tree, int):
-            found[tree] = given
-        elif given is None:
-            return
-        elif isinstance(tree, dict):
-            if not isinstance(given, Mapping) or set(given) != set(tree):
-                keys = list(given) if isinstance(given, Mapping) else f"a {type(given).__name__}"
-                raise TypeError(f"needs a dict with the keys {list(tree)}{_at(path)}, got {keys}")
-            for key, part in tree.items():
-                self._collect(part, given[key], f"{path}[{key!r}]", found)
-        elif isinstance(tree, list | tuple):
-            if not isinstance(given, list | tuple) or len(given) != len(tree):
-                what = f"of {len(given)}" if isinstance(given, list | tuple) else ""
-                raise TypeError(
-                    f"must be an array or a sequence of arrays: a list or tuple of {len(tree)}{_at(path)}, "
-                    f"got {type(given).__name__} {what}".rstrip()
-                )
-            for i, (part, item) in enumerate(zip(tree, given, strict=True)):
-                self._collect(part, item, f"{path}[{i}]", found)
-        elif isinstance(tree, _Record):
-            if not isinstance(given, tree.kind):
-                raise TypeError(f"needs a {tree.kind.__name__}{_at(path)}, got a {type(given).__name__}")
-            for name, part in tree.parts.items():
-                self._collect(part, getattr(given, name), f"{path}.{name}", found)
+        if not (self.is_single or (self.is_list and isinstance(given, list | tuple))):
+            return self.structure.leaves_of(given, name, blank=True)
+        items = list(given) if isinstance(given, list | tuple) else [given]
+        if len(items) != self.count:
+            raise TypeError(
+                f"{name} needs an array or None for each of {self.count} results, got {len(items)}"
+            )
+        return items
 
     def leaves(self, item: Any) -> list[int] | None:
-        """Positions among the flattened outputs of what a key or a position of the outermost list, tuple or
-        dict names; None if there is no such item.
+        """Positions among the flattened outputs of what a key or a position of the outermost container names;
+        None if there is no such item.
         """
-        if isinstance(self._tree, dict | _Record) and item in _named(self._tree):
-            return _leaves(_named(self._tree)[item])
-        if not isinstance(item, int) or isinstance(item, bool):
+        parts = (self.structure,) if self.is_single else self.structure.children
+        places = {key: i for i, key in enumerate(self.structure.keys)}
+        place = None if isinstance(item, bool | float) else places.get(item)
+        if place is None and type(item) is int and -len(parts) <= item < len(parts):
+            place = item % len(parts)
+        if place is None:
             return None
-        parts = [self._tree] if self.is_single else _parts(self._tree)
-        return _leaves(parts[item]) if -len(parts) <= item < len(parts) else None
+        start = sum(part.n_leaves for part in parts[:place])
+        return list(range(start, start + parts[place].n_leaves))
 
     def items(self) -> list[Any]:
-        """The keys of the outermost dict, or the positions in the outermost list or tuple."""
-        if isinstance(self._tree, dict):
-            return list(self._tree)
-        return list(range(1 if self.is_single else len(_parts(self._tree))))
+        """The keys of the outermost container, or the positions in it."""
+        return [0] if self.is_single else list(self.structure.keys)
 
     def with_variables(self, variables: list[Variable]) -> OutputForm:
         """The same form of other variables."""
@@ -306,62 +257,29 @@ class OutputForm:
         return self.with_variables([])
 
 
-class _Record:
-    """A dataclass among the outputs: the number, or the form, of each field.
-
-    Args:
-        example: the user's, with variables, of which copies are made.
-        parts: by field.
-    """
-
-    def __init__(self, example: object, parts: dict[str, object]) -> None:
-        self.kind, self.parts = type(example), parts
-        self._rest = {
-            name: value for name, value in getattr(example, "__dict__", {}).items() if name not in parts
-        }
-
-    def filled(self, values: Sequence[object]) -> object:
-        """A dataclass with other fields."""
-        made = self.kind.__new__(self.kind)
-        for name, value in {**self._rest, **dict(zip(self.parts, values, strict=True))}.items():
-            object.__setattr__(made, name, value)
-        return made
+def _refuse_none(form: Structure, path: str) -> None:
+    for key, part in zip(form.keys, form.children, strict=True):
+        if part.kind is type(None) and form.example is None:
+            raise TypeError(f"{path}[{key}] of the function must be a variable, got None")
+        _refuse_none(part, f"{path}[{key!r}]")
 
 
-def _named(tree: dict[str, object] | _Record) -> dict[str, object]:
-    return tree.parts if isinstance(tree, _Record) else tree
+def _to_data(form: Structure, numbers: Iterator[int]) -> Any:
+    if form.kind is None:
+        return next(numbers)
+    if form.kind is type(None):
+        return None
+    parts = [_to_data(part, numbers) for part in form.children]
+    if form.example is None:
+        return ["tuple" if issubclass(form.kind, tuple) else "list", *parts]
+    # Where the class of a dataclass may not be known, it is a dict.
+    bad = [key for key in form.keys if type(key) not in (str, int)]
+    if bad:
+        raise TypeError(f"results in a dict must have texts or numbers as keys, got {bad[0]!r}")
+    return ["dict", *map(list, zip(form.keys, parts, strict=True))]
 
 
-def _parts(tree: object) -> list[object]:
-    if isinstance(tree, dict | _Record):
-        return list(_named(tree).values())
-    return list(tree) if isinstance(tree, list | tuple) else []
-
-
-def _to_data(tree: Any) -> Any:
-    if tree is None or isinstance(tree, int):
-        return tree
-    if isinstance(tree, _Record):
-        tree = tree.parts  # where the class may not be known, it is a dict
-    if isinstance(tree, dict):
-        bad = [key for key in tree if type(key) not in (str, int)]
-        if bad:
-            raise TypeError(f"results in a dict must have texts or numbers as keys, got {bad[0]!r}")
-        return ["dict", *([key, _to_data(part)] for key, part in tree.items())]
-    return ["tuple" if isinstance(tree, tuple) else "list", *map(_to_data, tree)]
-
-
-def _leaves(tree: Any) -> list[int]:
-    if isinstance(tree, int):
-        return [tree]
-    return [leaf for part in _parts(tree) for leaf in _leaves(part)]
-
-
-def _at(path: str) -> str:
-    return f" at {path}" if path else ""
-
-
-def _as_output(item: Variable, path: str) -> Variable:
+def _as_output(item: object, path: str) -> Variable:
     if isinstance(item, Out):
         item = item.variable
     if isinstance(item, Variable):
@@ -380,8 +298,6 @@ class InputForm:
     """
 
     def __init__(self, arguments: Mapping[str | int, object]) -> None:
-        from graphc.graph.pytree import flatten
-
         self.inputs: list[Variable | In] = []
         self._forms: dict[str | int, Structure] = {}
         for name, value in arguments.items():
@@ -422,12 +338,11 @@ class InputForm:
         """The same form without the variables, which lets it be pickled apart from the graph."""
         form = copy.copy(self)
         form.inputs = []
-        form._forms = {name: each.without_example() for name, each in self._forms.items()}
         return form
 
 
 def _is_container(value: object) -> bool:
-    return isinstance(value, dict | list | tuple) or (is_dataclass(value) and not isinstance(value, type))
+    return not isinstance(value, Variable | In | None) and is_tree(value)
 
 
 def _argument(name: str | int) -> str:

@@ -67,10 +67,7 @@ class Buffers:
         self, out: Any, form: OutputForm, outputs: Variables, function: str, *, on_device: bool = False
     ) -> None:
         self._outputs, self._function = outputs, function
-        try:
-            given: list[Any] = form.flatten(out)
-        except TypeError as error:
-            raise TypeError(f"out= of {function} {error}") from None
+        given = form.flatten(out, f"out= of {function}")
         there = [on_device and _is_of_device(value) for value in given]
         self.arrays: list[np.ndarray | None] = [None if d else x for x, d in zip(given, there, strict=True)]
         self.on_device = [x if d else None for x, d in zip(given, there, strict=True)]

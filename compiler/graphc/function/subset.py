@@ -106,7 +106,7 @@ def call_subset(f: AnyFunction, wanted: object, args: tuple[object, ...], kwargs
     form = f.signature.form
     out = None if "out" in f.calls.reader.positions else kwargs.pop("out", None)
     if out is not None:
-        flat = form.flatten(out)
+        flat = form.flatten(out, f"out= of {f.report.name}")
         kwargs["out"] = [flat[i] for i in positions]
     found: list[object] = [None] * form.count
     for i, value in zip(positions, subset_function(f, positions)(*args, **kwargs), strict=True):

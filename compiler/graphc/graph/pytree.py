@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
 from typing import Any
 
 from graphc_runtime.record import record
@@ -19,7 +20,8 @@ class Structure:
         kind: class of the container, None for a leaf.
         keys: keys, names of fields, or positions of the children.
         children: one for each key.
-        example: the container itself, where a new one cannot be made from its parts alone.
+        example: a copy of the container without its parts, of which others are made: of dicts and
+            dataclasses. None for others.
     """
 
     kind: Any
@@ -37,10 +39,6 @@ class Structure:
         """Name of the container's class."""
         return str(self.kind.__name__)
 
-    def without_example(self) -> Structure:
-        """The form without what new containers are made from; it can only take values apart."""
-        return Structure(self.kind, self.keys, tuple(child.without_example() for child in self.children))
-
     def paths(self, prefix: str = "") -> Iterator[str]:
         """Path to each leaf, as Python would write it."""
         if self.kind is None:
@@ -48,18 +46,21 @@ class Structure:
         for key, child in zip(self.keys, self.children, strict=True):
             yield from child.paths(self._path(prefix, key))
 
-    def leaves_of(self, value: object, name: str) -> list[object]:
+    def leaves_of(self, value: object, name: str, *, blank: bool = False) -> list[object]:
         """The leaves of a value that has this form; whatever stands in a leaf's place is one.
 
         Args:
             value: lists and tuples stand for each other.
             name: where the value is, for messages.
+            blank: None may stand for a part whose leaves are all None.
 
         Raises:
             TypeError: it has another form. The message says where, what was expected, and what was given.
         """
         if self.kind is None:
             return [value]
+        if value is None and blank:
+            return [None] * self.n_leaves
         if self.kind is type(None):
             if value is None:
                 return []
@@ -80,7 +81,7 @@ class Structure:
             parts = list(value)
         found: list[object] = []
         for key, child, part in zip(self.keys, self.children, parts, strict=True):
-            found += child.leaves_of(part, self._path(name, key))
+            found += child.leaves_of(part, self._path(name, key), blank=blank)
         return found
 
     def _path(self, prefix: str, key: Hashable) -> str:
@@ -91,23 +92,17 @@ class Structure:
         """The tree with other leaves."""
         if len(leaves) != self.n_leaves:
             raise ValueError(f"the tree {self} has {self.n_leaves} leaves, got {len(leaves)}")
-        return self._take(iter(leaves))
+        return self.take(iter(leaves))
 
-    def _take(self, leaves: Iterator[object]) -> Any:
+    def take(self, leaves: Iterator[object]) -> Any:
+        """The tree with the next of other leaves."""
         if self.kind is None:
             return next(leaves)
         if self.kind is type(None):
             return None
-        parts = [child._take(leaves) for child in self.children]
-        if issubclass(self.kind, dict):
-            made = copy.copy(self.example)
-            made.update(zip(self.keys, parts, strict=True))
-            return made
-        if dataclasses.is_dataclass(self.kind):
-            made = copy.copy(self.example)
-            for key, part in zip(self.keys, parts, strict=True):
-                object.__setattr__(made, str(key), part)
-            return made
+        parts = [child.take(leaves) for child in self.children]
+        if self.example is not None:
+            return _with_parts(self.example, self.keys, parts)
         return self.kind(*parts) if hasattr(self.kind, "_fields") else self.kind(parts)
 
     def __str__(self) -> str:
@@ -146,23 +141,40 @@ def _brief(value: object) -> str:
     return f"{value!r:.60} of type {type(value).__name__}"
 
 
-def flatten(tree: object) -> tuple[list[Any], Structure]:
-    """The leaves in order, and the form; entries of dicts are ordered by their keys."""
+def _with_parts(example: Any, keys: Sequence[Any], parts: Iterable[object]) -> Any:
+    """A copy of a dict or a dataclass with other entries, or fields."""
+    made = copy.copy(example)
+    for key, part in zip(keys, parts, strict=False):
+        if isinstance(made, dict):
+            made[key] = part
+        else:
+            object.__setattr__(made, key, part)
+    return made
+
+
+def flatten(tree: object, *, as_written: bool = False) -> tuple[list[Any], Structure]:
+    """The leaves in order, and the form; entries of dicts are ordered by their keys, or ``as_written``."""
     leaves: list[object] = []
-    return leaves, _flatten(tree, leaves)
 
+    def parts_of(kind: type, keys: Sequence[Any], parts: Iterable[object], example: object) -> Structure:
+        blank = None if example is None else _with_parts(example, keys, repeat(None))
+        return Structure(kind, tuple(keys), tuple(map(form_of, parts)), blank)
 
-def _flatten(tree: object, leaves: list[object]) -> Structure:
-    if tree is None:
-        return Structure(type(None))
-    if isinstance(tree, dict):
-        keys = sorted(tree, key=lambda key: (type(key).__name__, repr(key)))
-        return Structure(type(tree), tuple(keys), tuple(_flatten(tree[key], leaves) for key in keys), tree)
-    if isinstance(tree, list | tuple):
-        keys = list(getattr(tree, "_fields", range(len(tree))))
-        return Structure(type(tree), tuple(keys), tuple(_flatten(each, leaves) for each in tree))
-    if dataclasses.is_dataclass(tree) and not isinstance(tree, type):
-        names = tuple(field.name for field in dataclasses.fields(tree))
-        return Structure(type(tree), names, tuple(_flatten(getattr(tree, n), leaves) for n in names), tree)
-    leaves.append(tree)
-    return LEAF
+    def form_of(tree: object) -> Structure:
+        if tree is None:
+            return Structure(type(None))
+        if isinstance(tree, Mapping):
+            example = tree if isinstance(tree, dict) else dict(tree)
+            keys = list(tree) if as_written else sorted(tree, key=lambda key: (type(key).__name__, repr(key)))
+            return parts_of(type(example), keys, [tree[key] for key in keys], example)
+        if isinstance(tree, list | tuple):
+            kind = type(tree) if hasattr(tree, "_fields") else list if isinstance(tree, list) else tuple
+            # Several outputs of a loop iterate as a pair.
+            return parts_of(kind, getattr(tree, "_fields", range(len(tree))), tree[:], None)
+        if dataclasses.is_dataclass(tree) and not isinstance(tree, type):
+            names = [field.name for field in dataclasses.fields(tree)]
+            return parts_of(type(tree), names, [getattr(tree, name) for name in names], tree)
+        leaves.append(tree)
+        return LEAF
+
+    return leaves, form_of(tree)

@@ -403,7 +403,7 @@ class OpFactory:
         executable, constants, key = with_inputs(executable)
         operands = [*operands, *captured, *(self.env._as_operand(x) for x in constants)]
         if key is not None:
-            full = (wrapper.name, key, repr(executable.form._tree))
+            full = (wrapper.name, key, executable.form.structure)
             executable = self.env._cache.find(full) or self.env._cache.add(full, executable)
         return self.env._run(executable, operands)
 

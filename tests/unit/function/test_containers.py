@@ -2,8 +2,9 @@
 """Dicts, lists, tuples and dataclasses as inputs and outputs, and what gradients are taken by."""
 
 import pickle
-from collections import namedtuple
+from collections import OrderedDict, namedtuple
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -73,6 +74,25 @@ def test_a_part_of_the_outputs():
     f = graphc.function([[w, b]], Layer(w * 2, {"b": b}))
     assert f([[1.0], 2.0], outputs_wanted=["b"]).w is None
     assert f([[1.0], 2.0], outputs_wanted=None).b == {"b": 2.0}
+
+
+def test_forms_are_kept_without_what_was_in_them():
+    """Results have the class of a dict and the order of its entries; no form holds on to variables."""
+    given = OrderedDict(z=Layer(w, None), a=[b, (w, b)])
+    f = graphc.function([w, b], given)
+    found = f(*VALUES)
+    assert type(found) is OrderedDict and list(found) == ["z", "a"] and found["z"].b is None
+    form = f.signature.form.structure
+    assert list(form.example.values()) == [None, None] and form.children[0].example.w is None
+    assert given["z"].w is w and [v is w for v in f.outputs] == [True, False, True, False]
+    assert type(graphc.function([w], MappingProxyType({"w": w}))(VALUES[0])) is dict
+
+
+def test_lists_of_outputs_have_no_gaps():
+    with pytest.raises(TypeError, match=r"outputs\['a'\]\[1\] of the function must be a variable, got None"):
+        graphc.function([w], {"a": [w, None]})
+    with pytest.raises(TypeError, match=r"outputs\[0\] of the function must be a variable, got None"):
+        graphc.function([w], [None, w], on_unused_input="ignore")
 
 
 def test_donated_and_updated():

@@ -84,10 +84,10 @@ def test_the_forms_of_the_outputs(mode):
 @pytest.mark.parametrize(
     ("out", "text"),
     [
-        ({"a": np.empty(3)}, r"needs a dict with the keys \['a', 'b'\], got \['a'\]"),
-        ([np.empty(3), None], r"needs a dict with the keys \['a', 'b'\], got a list"),
-        ({"a": None, "b": np.empty(3)}, r"list or tuple of 2 at \['b'\], got ndarray"),
-        ({"a": None, "b": [None]}, r"list or tuple of 2 at \['b'\], got list of 1"),
+        ({"a": np.empty(3)}, r" must be a dict with the keys \['a', 'b'\], got a dict with the keys \['a'\]"),
+        ([np.empty(3), None], r" must be a dict with the keys \['a', 'b'\], got a list of 2 items"),
+        ({"a": None, "b": np.empty(3)}, r"\['b'\] must be a list of 2 items, got array.* of type ndarray"),
+        ({"a": None, "b": [None]}, r"\['b'\] must be a list of 2 items, got a list of 1 items"),
         ({"a": 1.5, "b": None}, "result 0 must be an array, got float"),
     ],
 )
