@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from graphc.emit.conditionals import obstacle
     from graphc.emit.emitter import NODES_FILE, Emitter
-    from graphc.emit.module import EmittedModule, all_nodes, emit_module
+    from graphc.emit.module import EmittedModule, all_nodes, emit_module, node_named
 
-__all__ = ["NODES_FILE", "EmittedModule", "Emitter", "all_nodes", "emit_module", "obstacle"]
+__all__ = ["NODES_FILE", "EmittedModule", "Emitter", "all_nodes", "emit_module", "node_named", "obstacle"]
 _HOMES = {"NODES_FILE": "emitter", "Emitter": "emitter", "obstacle": "conditionals"}
 
 

@@ -55,6 +55,12 @@ def all_nodes(graph: FunctionGraph) -> list[Apply]:
     return list(found)
 
 
+def node_named(graph: FunctionGraph, name: str) -> Apply | None:
+    """The node that a location means, as "n12"; None where it means none of the graph."""
+    nodes, number = all_nodes(graph), int(name[1:] or -1)
+    return nodes[number] if 0 <= number < len(nodes) else None
+
+
 def emit_module(graph: FunctionGraph, *, numbered: bool = False) -> EmittedModule:
     """Write a graph as a module.
 

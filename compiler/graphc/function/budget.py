@@ -86,7 +86,6 @@ def _warn(message: str) -> None:
 
 def _largest(fgraph: FunctionGraph, manifest: Manifest) -> str:
     """The largest buffers of the largest workspace while it is fullest, with the user's lines."""
-    nodes = emit.all_nodes(fgraph)
     workspaces: list[_Workspace] = [each for record in manifest.memory for each in record["workspaces"]]
     buffers = max(workspaces, key=lambda workspace: workspace["peak"])["buffers"]
     moments = [
@@ -98,8 +97,8 @@ def _largest(fgraph: FunctionGraph, manifest: Manifest) -> str:
     for buffer in sorted(fullest, key=lambda buffer: -buffer["units"])[:_NAMED]:
         shape = ", ".join(map(str, buffer["shape"]))
         text = f"{human(buffer['units'])} of shape ({shape})"
-        index = int(buffer["node"][1:] or -1)
-        if 0 <= index < len(nodes):
-            text += f" from {nodes[index].op}{describe(nodes[index].location)}"
+        node = emit.node_named(fgraph, buffer["node"])
+        if node is not None:
+            text += f" from {node.op}{describe(node.location)}"
         found.append(text)
     return "; ".join(found)

@@ -285,9 +285,8 @@ class Compiled(Executor):
 
     def where(self, node: str) -> Origin:
         """Known facts about a node of the emitted graph, such as ``n12``."""
-        nodes = emit.all_nodes(self.fgraph)
-        index = int(node[1:])
-        return origin_of(nodes[index]) if index < len(nodes) else Origin()
+        found = emit.node_named(self.fgraph, node)
+        return Origin() if found is None else origin_of(found)
 
     # -- looking ---------------------------------------------------------------------------------------------
 
@@ -380,10 +379,8 @@ _FAILURES = (CompileError, AssertionError, AttributeError, LookupError, TypeErro
 
 def _named(error: UnsupportedError, fgraph: FunctionGraph) -> str:
     """The message of a refusal, with the operation that is refused and the user's line."""
-    nodes, index = emit.all_nodes(fgraph), int(error.node[1:] or -1)
-    if not 0 <= index < len(nodes):
-        return str(error)
-    return f"{nodes[index].op}: {error}{describe(nodes[index].location)}"
+    node = emit.node_named(fgraph, error.node)
+    return str(error) if node is None else f"{node.op}: {error}{describe(node.location)}"
 
 
 def repeated_lines(fgraph: FunctionGraph) -> str:
@@ -410,28 +407,19 @@ def repeated_lines(fgraph: FunctionGraph) -> str:
 def _on_host(fgraph: FunctionGraph, executable: Executable) -> list[Fallback]:
     """The part of a function for a device that runs on the host."""
     found: list[Fallback] = []
-    if "host" not in executable.manifest.extra:
-        return found
-    nodes = emit.all_nodes(fgraph)
-    for op, reason, node in executable.manifest.extra["host"]:
-        index = int(node[1:]) if node else len(nodes)
-        location = nodes[index].location if index < len(nodes) else None
-        found.append(Fallback(op.removeprefix("graphc."), reason, location))
+    for op, reason, name in executable.manifest.extra.get("host", ()):
+        node = emit.node_named(fgraph, name)
+        found.append(Fallback(op.removeprefix("graphc."), reason, None if node is None else node.location))
     return found
 
 
 def _for_library(fgraph: FunctionGraph, executable: Executable) -> list[str]:
     """The operations of a function for a device that libraries may compute, after the library's name."""
     found: list[str] = []
-    libraries = executable.manifest.extra.get("libraries", {})
-    nodes = emit.all_nodes(fgraph) if libraries else []
-    for library, names in libraries.items():
-        for name in names:
-            index = int(name[1:] or -1)
-            if 0 <= index < len(nodes):
-                location = f" at {nodes[index].location}" if nodes[index].location else ""
-                title = LIBRARIES[library].title
-                found.append(f"{title}, where it is installed: {nodes[index].op}{location}")
+    for library, names in executable.manifest.extra.get("libraries", {}).items():
+        for node in filter(None, (emit.node_named(fgraph, name) for name in names)):
+            location = f" at {node.location}" if node.location else ""
+            found.append(f"{LIBRARIES[library].title}, where it is installed: {node.op}{location}")
     return found
 
 

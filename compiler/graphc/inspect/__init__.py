@@ -84,10 +84,8 @@ _SECONDS = 0.2
 def roofline_of(function: Function, args: Sequence[object], seconds: float | None = None) -> Roofline:
     """See `CompileReport.roofline`."""
     found = Roofline(function.report.name, machine_limits(), seconds=seconds)
-    whole = function.executor.whole
-    given = given_values(function, args) if whole is not None else []
-    segments = [whole] if whole is not None else list(function.executor.segments())
-    for segment in segments:
+    whole, given = function.executor.whole, given_values(function, args)
+    for segment in function.executor.segments():
         _add(found, segment, given)
     if seconds is None and whole is not None and _may_run(function, args):
         _measure(found, function, whole, args)

@@ -305,9 +305,9 @@ def collect(function: BaseFunction, args: Sequence[object]) -> Exploration:
     """
     found = Exploration(function.report.name, function.report.mode)
     whole = function.executor.whole
-    segments = [whole] if whole is not None else list(function.executor.segments())
+    segments = list(function.executor.segments())
     views: list[View] = []
-    given = given_values(function, args) if whole is not None else []
+    given = given_values(function, args)
     for number, segment in enumerate(segments):
         name = f"segment {number}: " if whole is None else ""
         views += _of_segment(segment, name, found, given)

@@ -386,20 +386,11 @@ def _sum(values: Iterator[Number]) -> Number:
 
 def memory_plan(function: BaseFunction, values: Sequence[np.ndarray]) -> MemoryPlan:
     """See `Function.memory_plan`."""
-    _check_count(function, values)
     plan = MemoryPlan(function.report.name, budget=function.report.options.memory_budget)
-    whole = function.executor.whole
-    if whole is not None:
-        _Reader(plan, whole).read(given_values(function, values))
-    else:
-        for segment in function.executor.segments():
-            _Reader(plan, segment).read([])
+    given = given_values(function, values)
+    for segment in function.executor.segments():
+        _Reader(plan, segment).read(given)
     return plan
-
-
-def _check_count(function: BaseFunction, values: Sequence[object]) -> None:
-    if len(values) > len(function.inputs):
-        raise TypeError(f"{function.report.name} takes {len(function.inputs)} inputs, got {len(values)}")
 
 
 def given_values(function: BaseFunction, values: Sequence[object]) -> list[Given]:
@@ -408,7 +399,10 @@ def given_values(function: BaseFunction, values: Sequence[object]) -> list[Given
     Raises:
         TypeError: there are more values than inputs.
     """
-    _check_count(function, values)
+    if len(values) > len(function.inputs):
+        raise TypeError(f"{function.report.name} takes {len(function.inputs)} inputs, got {len(values)}")
+    if function.executor.whole is None:
+        return []
     given: list[Given] = [value if _is_shape(value) else np.asarray(value) for value in values]
     given += [None] * (len(function.inputs) - len(values))
     given += [np.asarray(cell[0]) for cell in function.calls.cells]

@@ -11,7 +11,7 @@ import json
 import platform
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, field
 from functools import cache
@@ -157,7 +157,6 @@ class Counts:
     def __init__(self, work: Work, arguments: Sequence[Argument], assumed: int | None = None) -> None:
         self._work = work
         self._sizes = _InLoops(work["expressions"], arguments, assumed)
-        self._uses: dict[int, frozenset[int]] = {}
         self._keys = _ARITHMETIC
 
     def operations(self, kernel: Kernel) -> Counter[str] | None:
@@ -232,15 +231,21 @@ class Counts:
         if not loops:
             return 1
         (variable, *bounds), *inner = loops
+        numbers = [bound for loop in inner for bound in loop[1:]]
+        return sum(times * self._iterations(inner) for times in self._turns(variable, bounds, numbers))
+
+    def _turns(self, variable: int, bounds: list[int], numbers: Sequence[int]) -> Iterator[int]:
+        """Gives a loop's variable its values, and how many iterations are like the one at a value: all where
+        no expression of the body depends on it.
+        """
         trips = self._trips(bounds)
-        if not any(variable in self._variables(bound) for loop in inner for bound in loop[1:]):
-            return len(trips) * self._iterations(inner) if trips else 0
-        total = 0
+        if not any(variable in self._sizes.uses(number) for number in numbers):
+            yield from (len(trips),) if trips else ()
+            return
         for value in _few(trips):
             self._sizes.variables[variable] = value
-            total += self._iterations(inner)
+            yield 1
         self._sizes.variables.pop(variable, None)
-        return total
 
     def _trips(self, bounds: list[int]) -> range:
         """The values of a loop's variable: of two ends between which data decide, up to the later one."""
@@ -258,20 +263,6 @@ class Counts:
         if value is None:
             raise Unknown
         return value
-
-    def _variables(self, number: int) -> frozenset[int]:
-        """The variables of loops that an expression depends on."""
-        if number not in self._uses:
-            name, *operands = self._work["expressions"][number]
-            if name == "variable":
-                found = frozenset({int(operands[0])})
-            elif name in ("const", "dim", "value", "?"):
-                found = frozenset()
-            else:
-                inner = operands[1:] if name == "cmpi" else operands
-                found = frozenset[int]().union(*(self._variables(int(x)) for x in inner))
-            self._uses[number] = found
-        return self._uses[number]
 
     def _block(self, block: Block) -> Counter[str]:
         found = self._own(block)
@@ -303,14 +294,9 @@ class Counts:
         body, variable = part["body"], part["loop"]
         if not self._counts_anything(body):
             return Counter()
-        trips = self._trips(part["bounds"])
-        if not any(variable in self._variables(number) for number in _numbers(body)):
-            return _times(self._block(body), len(trips)) if trips else Counter()
         total: Counter[str] = Counter()
-        for value in _few(trips):
-            self._sizes.variables[variable] = value
-            total.update(self._block(body))
-        self._sizes.variables.pop(variable, None)
+        for times in self._turns(variable, part["bounds"], _numbers(body)):
+            total.update(_times(self._block(body), times))
         return total
 
     def _counts_anything(self, block: Block) -> bool:
@@ -330,24 +316,28 @@ class _InLoops(Recorded):
         super().__init__(nodes, arguments)
         self._assumed = assumed
         self.variables: dict[int, int] = {}
-        self._constant: dict[int, bool] = {}
+        self._uses: dict[int, frozenset[int]] = {}
 
     def value(self, number: int) -> Number:
-        if self._is_constant(number):
-            return super().value(number)
-        return self._value(number)
+        return self._value(number) if self.uses(number) else super().value(number)
 
     def _leaf(self, name: str, operands: Sequence[int]) -> Number:
         known = super()._leaf(name, operands)
         return self._assumed if known is None else known
 
-    def _is_constant(self, number: int) -> bool:
-        if number not in self._constant:
+    def uses(self, number: int) -> frozenset[int]:
+        """The variables of loops that an expression depends on."""
+        if number not in self._uses:
             name, *operands = self._nodes[number]
-            inner = operands[1:] if name == "cmpi" else operands
-            leaf = name in ("const", "dim", "value", "?")
-            self._constant[number] = leaf or (name != "variable" and all(map(self._is_constant, inner)))
-        return self._constant[number]
+            if name == "variable":
+                found = frozenset({int(operands[0])})
+            elif name in ("const", "dim", "value", "?"):
+                found = frozenset()
+            else:
+                inner = operands[1:] if name == "cmpi" else operands
+                found = frozenset[int]().union(*map(self.uses, inner))
+            self._uses[number] = found
+        return self._uses[number]
 
     def _value(self, number: int) -> Number:
         name, *operands = self._nodes[number]
