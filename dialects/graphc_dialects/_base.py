@@ -227,7 +227,7 @@ def constant_value(value: Any) -> int | None:
     if isinstance(owner, ir.Block) or owner.name != "arith.constant":
         return None
     attribute = owner.attributes["value"]
-    return int(attribute.value) if isinstance(attribute, ir.IntegerAttr) else None
+    return int(attribute.value) if isinstance(attribute, ir.IntegerAttr | ir.BoolAttr) else None
 
 
 def dim_of(value: Any, axis: int) -> Any:

@@ -95,6 +95,9 @@ def check_again(made: ir.Operation, operands: Sequence[ir.Value]) -> None:
 def select(condition: ir.Value, a: ir.Value | float, b: ir.Value | float) -> ir.Value:
     """`arith.select`; a number has the type of the other operand, two have 64 bits."""
     kind = next((x.type for x in (a, b) if isinstance(x, ir.Value)), None) or ir.F64Type.get()
+    if (known := constant_value(condition)) is not None:
+        chosen = a if known else b
+        return chosen if isinstance(chosen, ir.Value) else literal(chosen, kind)
     values = [x if isinstance(x, ir.Value) else literal(x, kind) for x in (a, b)]
     return create("arith.select", [kind], [condition, *values]).result
 

@@ -19,7 +19,7 @@ from graphc.ir.size import Size
 from graphc.native.value import OPERATORS
 from graphc_dialects._base import const_index, constant_value
 from graphc_dialects._mlir import ir
-from graphc_runtime.index_arithmetic import BINARY, addi, muli, subi
+from graphc_runtime.index_arithmetic import BINARY, COMPARISONS, addi, muli, subi
 
 # By the names of `Val`: the operation on integers, and on floating-point numbers.
 OPERATIONS = {
@@ -108,12 +108,19 @@ def larger(a: ir.Value | int, b: ir.Value | int) -> ir.Value | int:
 
 def parts_of(count: ir.Value, each: ir.Value | int) -> ir.Value:
     """Number of parts of `each` that hold a count: the quotient of sizes, rounded up."""
+    size, part = constant_value(count), constant_value(each)
+    if size is not None and part:
+        return const_index(BINARY["ceildivsi"](size, part))
     return _made("arith.ceildivsi", ir.IndexType.get(), count, each)
 
 
 def all_of(conditions: Sequence[ir.Value]) -> ir.Value:
     """True if every one of some conditions holds."""
-    return reduce(and_, conditions)
+    known = [constant_value(x) for x in conditions]
+    if 0 in known:
+        return conditions[known.index(0)]
+    unknown = [x for x, number in zip(conditions, known, strict=True) if number is None]
+    return reduce(and_, unknown or conditions[:1])
 
 
 def converted(value: ir.Value, kind: ir.Type) -> ir.Value:
@@ -190,6 +197,11 @@ def _made(name: str, kind: ir.Type, *operands: ir.Value | float) -> ir.Value:
 
 def _compared(kind: ir.Type, name: str, a: ir.Value | float, b: ir.Value | float) -> ir.Value:
     is_integer = isinstance(kind, (ir.IndexType, ir.IntegerType))
+    known = [constant_value(x) for x in (a, b)] if isinstance(kind, ir.IndexType) else [None]
+    if None not in known:
+        return literal(
+            COMPARISONS[name if name in COMPARISONS else f"s{name}"](*known), ir.IntegerType.get_signless(1)
+        )
     a, b = (x if isinstance(x, ir.Value) else literal(x, kind) for x in (a, b))
     which = _UNSIGNED[name] if name in _UNSIGNED else _PREDICATES[name][not is_integer]
     predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), which)

@@ -102,6 +102,8 @@ def either(
     otherwise: Callable[[], Sequence[ir.Value] | None],
 ) -> list[ir.Value]:
     """The result of one of two computations, values of some types or none; only that one is made."""
+    if (known := build.constant_value(condition)) is not None:
+        return list((then if known else otherwise)() or ())
     made = ir.Operation.create("scf.if", results=list(kinds), operands=[condition], regions=2)
     for region, body in zip(made.regions, (then, otherwise), strict=True):
         with ir.InsertionPoint(ir.Block.create_at_start(region, [])):

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from graphc.ir.value import as_index, bits_as, converted, larger, literal, parts_of, smaller
+from graphc.ir import build
+from graphc.ir.value import all_of, as_index, bits_as, converted, larger, literal, parts_of, smaller
+from graphc.lowering.carried import either
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
-from graphc_runtime.index_arithmetic import BINARY, wrapped
+from graphc_runtime.index_arithmetic import BINARY, COMPARISONS, wrapped
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -69,6 +71,26 @@ class TestOperators:
             "arith.divui",
         ]
         assert written_name(parts_of(a, 4)) == "arith.ceildivsi"
+
+    @pytest.mark.parametrize("x", [0, 1, -5, 2**62])
+    @pytest.mark.parametrize("y", [0, 1, -1, 3])
+    def test_comparisons_of_literals(self, block, x, y):
+        a = as_index(x)
+        found = [a.equals(y), a.differs(y), a < y, a <= y, a > y, a >= y, a.below(y), a.above(y)]
+        names = "eq ne slt sle sgt sge ult ugt".split()
+        assert [constant_value(flag) for flag in found] == [COMPARISONS[name](x, y) for name in names]
+
+    def test_flags_that_are_known_choose(self, block):
+        a, b, x, _, p = block.arguments
+        holds, fails = as_index(2) > 1, as_index(2) < 1
+        assert build.select(holds, a, b) == a
+        assert constant_value(build.select(fails, a, 7)) == 7
+        assert all_of([holds, p]) == all_of([p]) == p
+        assert constant_value(all_of([p, fails])) == 0
+        assert constant_value(all_of([holds, holds])) == 1
+        assert either(holds, [x.type], lambda: [x], lambda: pytest.fail("nothing is made of it")) == [x]
+        assert constant_value(parts_of(as_index(7), 4)) == 2
+        assert "scf.if" not in [op.operation.name for op in block.operations]
 
     def test_bits(self, block):
         i = block.arguments[3]

@@ -64,9 +64,6 @@ class BlockReduction:
         """
         if (width := self._width) is None:
             return self._across(_warp(values, combine), combine, neutral, block_dim())
-        if (known := build.constant_value(width)) is not None:
-            values = _warp(values, combine, min(known, WARP))
-            return self._across(values, combine, neutral, width) if known > WARP else values
         kinds = [value.type for value in values]
         # The lanes of a warp that belong to a y; a single one has it already.
         own = either(width > 1, kinds, lambda: _warp(values, combine, width), lambda: values)
@@ -106,13 +103,11 @@ class BlockReduction:
 
 def _warp(values: Values, combine: Combine, width: int | ir.Value = WARP) -> list[ir.Value]:
     """Combination over groups of `width` lanes."""
-    offset = (width if isinstance(width, int) else WARP) // 2
+    offset, width, known = WARP // 2, as_index(width), build.constant_value(width)
     while offset:
-        both = combine(values, [shuffled(value, offset) for value in values])
-        if isinstance(width, int):
-            values = both
-        else:
-            within = offset < width
+        if known is None or offset < known:
+            both = combine(values, [shuffled(value, offset) for value in values])
+            within = width > offset
             values = [build.select(within, *pair) for pair in zip(both, values, strict=True)]
         offset //= 2
     return list(values)

@@ -203,10 +203,7 @@ class RowKernel:
                 share = Share(outer, lanes, behind, thread_id(), width, groups, exists, follow)
                 Row(share, reduction, self._kept, in_place=in_place).write(nests, extents)
 
-            if (known := build.constant_value(is_held)) is None:
-                either(is_held, [], lambda: each(groups), lambda: each(0))
-            else:
-                each(groups if known else 0)
+            either(is_held, [], lambda: each(groups), lambda: each(0))
         # Elements without neighbours have an address each, and two extremes at a time have positions: such
         # threads get the registers of more.
         alone = read - {o.buffer for o in wide}
@@ -471,9 +468,6 @@ def _element_of(chosen: ir.Value, old: ir.Value) -> ir.Value | None:
 
 def longest_of(nests: Sequence[RowNest], extents: Sequence[Sequence[ir.Value]]) -> ir.Value:
     """The number of elements of the longest row, at least 1; a constant where all sizes are known."""
-    known = [number for row in nests if (number := row.static_columns) is not None]
-    if len(known) == len(nests):
-        return build.const_index(max([1, *known]))
     longest = build.const_index(1)
     for row, sizes in zip(nests, extents, strict=True):
         longest = larger(longest, product([sizes[axis] for axis in row.columns]))
@@ -484,31 +478,22 @@ def _is_held(
     nests: Sequence[RowNest], extents: Sequence[Sequence[ir.Value]], longest: ir.Value, each: int
 ) -> ir.Value:
     """True if threads that have so many elements each hold the longest row, and no row is empty."""
-    most, bit = _WIDTHS[-1] * each, ir.IntegerType.get_signless(1)
-    known = [row.most_columns for row in nests]
+    most, known = _WIDTHS[-1] * each, [row.most_columns for row in nests]
     conditions = [] if all(n is not None and n <= most for n in known) else [longest < most + 1]
     for row, sizes in zip(nests, extents, strict=True):
         conditions += [size > 0 for axis, size in enumerate(sizes) if axis in row.columns]
-    numbers = [build.constant_value(condition) for condition in conditions]
-    unknown = [c for c, number in zip(conditions, numbers, strict=True) if number is None]
-    return literal(0, bit) if False in numbers else all_of(unknown) if unknown else literal(1, bit)
+    return all_of(conditions)
 
 
 def shape_of_blocks(longest: ir.Value, each: int) -> tuple[ir.Value, ir.Value]:
     """Threads of a row, and rows of a block, for rows of at most so many elements, where a thread holds
     `each`; longer rows have all threads.
     """
-    known = build.constant_value(longest)
-    width, height, least = build.const_index(1), build.const_index(_BLOCK), 0
+    width, height = build.const_index(1), build.const_index(_BLOCK)
     for narrow, wide in itertools.pairwise(_WIDTHS):
-        least = narrow * (each if wide > 8 else min(each, _SIDE_BY_SIDE))
-        new = build.const_index(wide), build.const_index(max(_BLOCK // wide, 1))
-        if known is None:
-            longer = longest > least
-            new = build.select(longer, new[0], width), build.select(longer, new[1], height)
-        elif known <= least:
-            break
-        width, height = new
+        longer = longest > narrow * (each if wide > 8 else min(each, _SIDE_BY_SIDE))
+        width = build.select(longer, wide, width)
+        height = build.select(longer, max(_BLOCK // wide, 1), height)
     return width, height
 
 

@@ -768,7 +768,10 @@ class GpuLibrary(Pass):
             ir.InsertionPoint.current.insert(op.detach_from_parent())
             return list(op.results)
 
-        chosen = either(all_of([*is_there, *work.conditions()]), kinds, work.lower, moved)
+        is_faster = all_of([*is_there, *work.conditions()])
+        if build.constant_value(is_faster) == 0:
+            return
+        chosen = either(is_faster, kinds, work.lower, moved)
         for old, new in zip(op.results, chosen, strict=True):
             for use in [use for use in old.uses if use.owner.operation.name != "scf.yield"]:
                 use.owner.operation.operands[use.operand_number] = new

@@ -700,16 +700,12 @@ class GpuMatmul(Pass):
 
     def _are_enough(self, product: Product, sizes: list[ir.Value], tiles: tuple[int, int]) -> ir.Value | None:
         """True if there are enough squares of the larger kind for a device; None if there never are."""
-        nest = product.nest
-        sides = list(zip((product.row, product.column), tiles, strict=True))
-        known = [(nest.static_extent(axis), tile) for axis, tile in sides]
-        if any(size is not None and size < tile // 2 for size, tile in known):
-            return None
         count = build.const_index(1)
-        for axis, tile in sides:
+        for axis, tile in zip((product.row, product.column), tiles, strict=True):
             # Narrow matrices would leave most of a part empty.
             count = count * parts_of(sizes[axis] // (tile // 2), 2)
-        return number_of([count, *(sizes[axis] for axis in product.batch)]) >= self.parts
+        enough = number_of([count, *(sizes[axis] for axis in product.batch)]) >= self.parts
+        return None if build.constant_value(enough) == 0 else enough
 
 
 def _is_of_rows(product: Product) -> bool:

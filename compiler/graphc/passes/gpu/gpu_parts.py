@@ -229,7 +229,7 @@ class _Kernel:
         with kernel.host():
             self._sizes = sizes = [nest.extent(axis) for axis in range(nest.rank)]
             groups = parts_of(sizes[columns], self._lanes)
-            width, height = self._shape(groups, nest.static_extent(columns))
+            width, height = self._shape(groups)
             across = parts_of(groups, width)
             images = [smaller(sizes[axis], GRID_ROWS) for axis in batch]
             # Blocks beside this column's.
@@ -331,15 +331,10 @@ class _Kernel:
         filled = once * others > self._blocks * 15 // 16
         return build.select(filled, once, build.const_index(self._blocks * _TIMES) // others)
 
-    def _shape(self, groups: ir.Value, known: int | None) -> tuple[ir.Value, ir.Value]:
+    def _shape(self, groups: ir.Value) -> tuple[ir.Value, ir.Value]:
         """Threads of a block along columns and rows: few of them have no columns where these are few."""
-        widths = [4, 8, 16, WARP]
-        if known is not None:
-            needed = -(-known // self._lanes)
-            width = next((width for width in widths if width >= needed), WARP)
-            return build.const_index(width), build.const_index(self._threads // width)
-        found = build.const_index(widths[0])
-        for least, width in itertools.pairwise(widths):
+        found = build.const_index(4)
+        for least, width in itertools.pairwise((4, 8, 16, WARP)):
             found = build.select(groups > least, width, found)
         return found, build.const_index(self._threads) // found
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from graphc.ir import build
-from graphc.ir.value import all_of, literal
+from graphc.ir.value import all_of
 from graphc.ir.walk import functions
 from graphc.lowering.calls import product
 from graphc.passes import Pass
@@ -193,23 +193,16 @@ class _Run:
 
         None if they are not, or cannot: then a value is made neither on the host nor on the device.
         """
-        first = self.nests[0].nest
-        rows = first.static_size(range(self.rows))
-        known = [0 if _has_few(row) else row.static_columns for row in self.nests]
-        few = rows is not None and rows < options.rows
-        long = any(number is not None and number >= options.elements for number in known)
-        if self._few or (rows is not None and not few) or (None not in known and not long):
+        if self._few or all(map(_has_few, self.nests)):
             return None
         if any(row.combiners and in_parts(row.nest) is None for row in self.nests):
             return None
         with ir.InsertionPoint(anchor), anchor.location:
-            if few and long:
-                return literal(1, ir.IntegerType.get_signless(1))
             extents = [[row.nest.extent(axis) for axis in range(row.nest.rank)] for row in self.nests]
             longest = longest_of(self.nests, extents)
             number = product(extents[0][: self.rows])
-            both = [number < options.rows, longest >= options.elements]
-            return all_of(both)
+            found = all_of([number < options.rows, longest >= options.elements])
+        return None if build.constant_value(found) == 0 else found
 
     def _spread(self, end: ir.Operation, kept: list[ir.Value], options: GpuRows) -> None:
         """Writes the nests before an operation, each for itself, with reductions in parts.

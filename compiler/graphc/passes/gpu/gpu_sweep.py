@@ -77,29 +77,23 @@ class GpuSweep(Pass):
         """Replaces nests, where the last one stands, unless sizes say that it is not worth it."""
         last, kept = operations[-1], _kept(operations)
         kernel = _Sweep(operations, kept)
-        rows, columns = kernel.sizes
-        is_small = rows is not None and rows < self.rows
-        is_wide = columns is not None and not 0 < columns <= kernel.most
-        if is_small or is_wide or not kernel.fits_in_shared_memory:
-            return False
-        if rows is not None and columns is not None:
-            kernel.write(self.blocks)
-        else:
-            with ir.InsertionPoint(last), last.location:
-                count, size = kernel.extents
-                fits = all_of([count >= self.rows, size > 0, size < kernel.most + 1])
+        with ir.InsertionPoint(last), last.location:
+            count, size = kernel.extents
+            fits = all_of([count >= self.rows, size > 0, size < kernel.most + 1])
+            if build.constant_value(fits) == 0 or not kernel.fits_in_shared_memory:
+                return False
 
-                def others() -> None:
-                    for op in operations:
-                        op.clone()
+            def others() -> None:
+                for op in operations:
+                    op.clone()
 
-                def own() -> None:
-                    copies = [op.clone().operation for op in operations]
-                    _Sweep(copies, kept).write(self.blocks)
-                    for op in copies:
-                        op.erase()
+            def own() -> None:
+                copies = [op.clone().operation for op in operations]
+                _Sweep(copies, kept).write(self.blocks)
+                for op in copies:
+                    op.erase()
 
-                either(fits, [], own, others)
+            either(fits, [], own, others)
         for op in operations:
             op.erase()
         return True
@@ -284,9 +278,8 @@ class _Sweep:
         # What is written where it was read: all threads of the row read it before.
         self._in_place = bool(read_in_memory(self._rows[:-1]) & set(kept))
         self._each = self._lanes * _GROUPS
-        # The most columns, and numbers of rows and columns, where they are known.
+        # The most columns.
         self.most = _THREADS * self._each
-        self.sizes = self._nest.static_extent(0), self._nest.static_extent(1)
 
     @property
     def extents(self) -> tuple[ir.Value, ir.Value]:

@@ -13,7 +13,7 @@
 // CHECK-COUNT-16: arith.mulf
 // CHECK: scf.yield
 // CHECK: gpu.barrier
-// CHECK: memref.store %{{.*}}, %{{.*}}[%{{.*}}, %block_id_x] : memref<512x?xf32>
+// CHECK: memref.store %{{.*}}, %{{.*}}[%{{.*}}, %block_id_x] : memref<512x264xf32>
 // CHECK: func.func @main
 // CHECK: gpu.launch_func @kernels::@sweep_0 blocks in (%c264, %c1, %c1) threads in (%c32, %c8, %c1)
 // CHECK: linalg.generic {{.*}} ins(%{{.*}} : memref<512x264xf32>)
