@@ -187,7 +187,6 @@ _UNARY = (
 FUNCTIONS = dict.fromkeys(_UNARY.split(), 1) | dict.fromkeys(("atan2", "pow"), 2)
 # Letters of its instruction sets by bytes of a vector.
 _LETTERS = {16: "b", 32: "d", 64: "e"}
-BITS = {"f64": 64, "f32": 32, "i64": 64, "i32": 32, "i16": 16, "i8": 8, "i1": 1}
 _Copies = tuple[tuple[int, int], ...]
 _LESS, _SLE, _BELOW = 2, 3, 6  # predicates of llvm.icmp: slt, sle, ult
 
@@ -262,11 +261,11 @@ def called(op: ir.Operation) -> str:
     if op.name == "llvm.call":
         name = callee_of(op)
     elif op.name.startswith("llvm.intr.") and op.results:
-        name = op.name.removeprefix("llvm.intr.") + ("f" if str(op.results[0].type) == "f32" else "")
+        name = op.name.removeprefix("llvm.intr.") + "f" * isinstance(op.results[0].type, ir.F32Type)
     else:
         return ""
-    kind = "f64" if name in FUNCTIONS else "f32" if name.removesuffix("f") in FUNCTIONS else ""
-    return name if kind and op.results and str(op.results[0].type) == kind else ""
+    kind = ir.F64Type if name in FUNCTIONS else ir.F32Type if name.removesuffix("f") in FUNCTIONS else None
+    return name if kind and op.results and isinstance(op.results[0].type, kind) else ""
 
 
 class _Vectors:
@@ -478,7 +477,7 @@ class _Vectors:
     def _call(self, name: str, operands: list[ir.Value]) -> ir.Value:
         """A function of vectors, which the module declares."""
         kind, count = operands[0].type, len(operands)
-        letter = _LETTERS[self._lanes * BITS[str(kind.element_type)] // 8]
+        letter = _LETTERS[self._lanes * kind.element_type.width // 8]
         symbol = f"_ZGV{letter}N{self._lanes}{'v' * count}_{name}"
         if symbol not in self._declared:
             text = f"llvm.func @{symbol}({', '.join([str(kind)] * count)}) -> {kind} attributes {{no_unwind}}"
@@ -548,7 +547,7 @@ class _Masked(_Vectors):
 def _alignment(element: ir.Type, mask: ir.Value | None) -> ir.IntegerAttr:
     """Elements, not vectors, are aligned; masked accesses have another form of the attribute."""
     kind = ir.IntegerType.get_signless(64 if mask is None else 32)
-    return ir.IntegerAttr.get(kind, BITS[str(element)] // 8)
+    return ir.IntegerAttr.get(kind, element.width // 8)
 
 
 def _zero(kind: ir.Type) -> ir.Attribute:

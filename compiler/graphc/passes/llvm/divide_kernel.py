@@ -88,6 +88,7 @@ class _Division:
         self._helpers: dict[str, Helper] = declared(module)
         self._needs: dict[str, set[str]] = {}
         self._sizes: dict[str, int] = {}
+        self._kinds: dict[ir.Type, str] = {}  # as they are written, which takes MLIR long
 
     def is_candidate(self) -> bool:
         """True if there is anything to move."""
@@ -159,7 +160,7 @@ class _Division:
         parameters = list(self._symbols[code].regions[0].blocks[0].arguments)
         arguments = []
         for position, value in enumerate(call.operands):
-            kind = str(value.type)
+            kind = self._kinds.get(value.type) or self._kinds.setdefault(value.type, str(value.type))
             if kind not in frame.WORDS:
                 return None
             # Sizes of a loop are read by what shares it.

@@ -21,7 +21,7 @@ from graphc.ir.helpers import callee_of
 from graphc.ir.walk import symbol_of
 from graphc.library.markers import PLACES
 from graphc.passes import Pass
-from graphc.passes.llvm._code import BITS, LANEWISE, Loop, called, constant_of, counted, inner_loops, last_of
+from graphc.passes.llvm._code import LANEWISE, Loop, called, constant_of, counted, inner_loops, last_of
 from graphc.passes.llvm._inner_loops import apart_from_others
 from graphc.passes.llvm.divide_kernel import EXPORTS
 from graphc_dialects._mlir import ir
@@ -36,6 +36,8 @@ _SLOW = {
     **dict.fromkeys(("llvm.shl", "llvm.lshr", "llvm.ashr"), ("i8", "i16")),
 }
 _DYNAMIC = -(2**31)
+# Of what vectors have: to print a type takes ten times as long as to look at it.
+_NUMBERS, _WIDTHS = (ir.IntegerType, ir.F64Type, ir.F32Type), frozenset((1, 8, 16, 32, 64))
 # Blocks of a function with one loop: entry, head, body, end.
 _ONE_LOOP = 4
 # Iterations, at most, of blocks of loops (see `graphc.lowering.partial_reductions`) that are long ones.
@@ -222,7 +224,7 @@ class _Scan:
         self._loop, self._head, self._body = loop, loop.counted.header, loop.counted.body
         self._number, *self._sums = self._head.arguments
         self._step, *self._next = last_of(self._body).operands
-        self._bits: dict[ir.Type, int | None] = {}
+        self._bits: dict[ir.Type, int] = {}
         self._own: set[ir.Value] = {*self._head.arguments}
 
     def succeeds(self, apart: set[ir.Value]) -> bool:
@@ -312,10 +314,12 @@ class _Scan:
     def _count(self, value: ir.Value) -> bool:
         """Takes a value into account; False if it is no number."""
         kind = value.type
-        if kind not in self._bits:
-            self._bits[kind] = BITS.get(str(kind))
-            self._loop.bits = max(self._loop.bits, self._bits[kind] or 0)
-        return self._bits[kind] is not None
+        bits = self._bits.get(kind)
+        if bits is None:
+            bits = kind.width if isinstance(kind, _NUMBERS) and kind.width in _WIDTHS else 0
+            self._bits[kind] = bits
+            self._loop.bits = max(self._loop.bits, bits)
+        return bits > 0
 
     def _is_sum(self, value: ir.Value, after: ir.Value) -> bool:
         """True if an accumulator is only added to, and it does not matter in which order."""
