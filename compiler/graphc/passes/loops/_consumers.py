@@ -76,8 +76,8 @@ class Length:
         self._steps = view.steps
         self._is_while = view.stop is not None
         self._counts = {op.results[0] for op in view.step_counts()}
-        declared = view.declarations()
-        self._first = {op.results[0]: declared[name_of(op)] for op in view.traces()}
+        self._declared = view.declarations()
+        self._first = {op.results[0]: self._declared[name_of(op)] for op in view.traces()}
         self._made: dict[ir.Value, Made] = {}
         self._evaluators: dict[tuple[Region, ir.Value | None], Evaluator] = {}
         unknowns = {} if unknowns is None else unknowns
@@ -109,8 +109,8 @@ class Length:
     @cached_property
     def consumers(self) -> dict[str, list[Consumer]]:
         """The consumers of each state and output of the scan, by name."""
-        found: dict[str, list[Consumer]] = {name: [] for name in self.view.declarations()}
-        for trace in self.view.traces():
+        found: dict[str, list[Consumer]] = {name: [] for name in self._declared}
+        for trace in (rows.owner.operation for rows in self._first):
             for use in trace.results[0].uses:
                 found[name_of(trace)].append(Consumer(use.owner.operation, trace, use.operand_number))
         return found

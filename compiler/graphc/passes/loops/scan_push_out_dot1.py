@@ -8,7 +8,7 @@ from typing import Any
 from graphc.ir.kinds import PRODUCTS, flags_of, matrix_product, reduce
 from graphc.ir.known_rows import is_splat
 from graphc.ir.rewrite import erase_unused, tensor_type
-from graphc.ir.scan_view import ScanView, is_read, scans
+from graphc.ir.scan_view import ScanView, is_read, name_of, scans
 from graphc.ir.traits import Batch, CannotBatch
 from graphc.ir.views import MOVES_AXES, axes_order, with_sizes
 from graphc.passes import Pass
@@ -29,20 +29,18 @@ class Accumulator:
     """A state `s = s + term + ...` of which only the last row is used.
 
     Args:
-        view: the scan. name: the state. dependences: see `state_dependences`.
+        view: the scan. name, carry: the state. dependences: see `state_dependences`.
 
     Attributes:
         terms: what is added, None if the state is of another kind.
     """
 
-    def __init__(self, view: ScanView, name: str, dependences: Dependences) -> None:
-        self.view = view
-        self.carry = view.carries()[name]
-        self.name = name
-        fold = fold_of(view, name, self.carry, dependences)
+    def __init__(self, view: ScanView, name: str, carry: ir.Operation, dependences: Dependences) -> None:
+        self.view, self.name, self.carry = view, name, carry
+        fold = fold_of(view, name, carry, dependences)
         self._path = set[ir.Operation]() if fold is None else fold.path
         is_sum = fold is not None and fold.kind == "add" and not self._widens()
-        is_sum = is_sum and not is_used_elsewhere(view, name, self._path)
+        is_sum = is_sum and not is_used_elsewhere(view, name, carry, self._path)
         self.terms = fold.terms if fold is not None and is_sum else None
 
     def _widens(self) -> bool:
@@ -90,9 +88,11 @@ class Accumulator:
 
 def accumulators(view: ScanView) -> list[Accumulator]:
     """The states of a scan that can be moved after it."""
-    found = [name for name, carry in view.carries().items() if is_simple_state(carry) and view.traces(name)]
+    traced = {name_of(trace) for trace in view.traces()}
+    found = [(name, op) for name, op in view.carries().items() if name in traced and is_simple_state(op)]
     dependences = state_dependences(view) if found else {}
-    return [sum_ for sum_ in (Accumulator(view, name, dependences) for name in found) if sum_.is_movable()]
+    sums = [Accumulator(view, name, op, dependences) for name, op in found]
+    return [each for each in sums if each.is_movable()]
 
 
 @record(frozen=True)

@@ -498,7 +498,7 @@ def shorten(view: ScanView, unknowns: Unknowns) -> bool:
     """
     if view.stop is not None or has_checks(view.op):
         return False
-    length, declared, needs = Length(view), view.declarations(), _Needs()
+    length, declared, needs = Length(view, unknowns), view.declarations(), _Needs()
     found = length.consumers
     for name, uses in found.items():
         if uses and retention(declared[name])[0] == "last":

@@ -254,22 +254,24 @@ class ScanToReduce(Pass):
             view = ScanView(op)
             if view.stop is not None:
                 continue
-            moved = sum(self._move(view, name) for name in view.carries())
+            moved = 0
+            dependences: Dependences | None = None
+            for name, carry in view.carries().items():
+                if is_simple_state(carry):
+                    dependences = state_dependences(view) if dependences is None else dependences
+                    if self._move(view, name, carry, dependences):
+                        moved, dependences = moved + 1, None
             if moved:
                 self.count("states", moved)
                 if drop_if_empty(view):
                     self.count("scans removed")
 
-    def _move(self, view: ScanView, name: str) -> bool:
-        """Turns one state into a reduction, if it can be."""
-        carry = view.carries()[name]
-        if not is_simple_state(carry):
-            return False
-        dependences = state_dependences(view)
+    def _move(self, view: ScanView, name: str, carry: ir.Operation, dependences: Dependences) -> bool:
+        """Turns one simple state into a reduction, if it can be."""
         fold = fold_of(view, name, carry, dependences)
         if fold is None or any(term.value in dependences for term in fold.terms):
             return False
-        if is_used_elsewhere(view, name, fold.path):
+        if is_used_elsewhere(view, name, carry, fold.path):
             return False
         uses = LastRowUses(view, name)
         if not uses.only or not is_streamed(view, [term.value for term in fold.terms]):
@@ -308,9 +310,9 @@ class ScanToReduce(Pass):
         return b.create(f"graphc.{OPERATION[fold.kind]}", [first, total], first.type)
 
 
-def is_used_elsewhere(view: ScanView, name: str, path: set[ir.Operation]) -> bool:
+def is_used_elsewhere(view: ScanView, name: str, carry: ir.Operation, path: set[ir.Operation]) -> bool:
     """True if anything but the fold itself uses a row of the state."""
-    inside = path | {view.carries()[name], *view.reads(name)}
+    inside = path | {carry, *view.reads(name)}
     values = [result for op in inside for result in op.results]
     return any(use.owner.operation not in inside for value in values for use in value.uses)
 
