@@ -202,8 +202,9 @@ class Rewriter:
     def _visit(self, op: ir.Operation, name: str) -> ir.Value | None:
         self._read = None
         self._operations.append(op)
-        for result in op.results:
-            self.defs[result] = op
+        results = op.results
+        for number in range(len(results)):  # an iterator ends with an exception, which takes as long again
+            self.defs[results[number]] = op
         for rule in self._rules.get(name, self._default):
             value = rule(self, op)
             if value is not None:
@@ -279,19 +280,19 @@ class Rewriter:
 
     def splat(self, value: ir.Value) -> Any:
         """The one NumPy scalar all elements equal, seen through views, else None. Empty tensors give None."""
-        if value in self._splats:
-            return self._splats[value]
-        op = self.defs.get(value)
-        if op is None:
-            return None
-        found = self._splats[value] = self._find_splat(value, op)
+        found: Any = self._splats.get(value, self)
+        if found is self:
+            op = self.defs.get(value)
+            if op is None:
+                return None
+            found = self._splats[value] = self._find_splat(value, op)
         return found
 
     def _find_splat(self, value: ir.Value, op: ir.Operation | None) -> np.generic | None:
-        while op is not None and (op.name in SAME_ELEMENTS or op.name == "graphc.second"):
-            value = op.operands[op.name == "graphc.second"]
+        while op is not None and ((name := op.name) in SAME_ELEMENTS or name == "graphc.second"):
+            value = op.operands[name == "graphc.second"]
             op = self.defs.get(value)
-        array = None if op is None else self.constant(value)
+        array = None if op is None or name not in CONSTANTS else self.constant(value)
         if not isinstance(array, np.ndarray) or array.size == 0:
             return None
         first = array.flat[0]
@@ -325,15 +326,9 @@ class Rewriter:
 
     def create(self, name: str, operands: Sequence[Any], type_: ir.Type, **attributes: Any) -> Any:
         """The result of a new operation before the visited one, simplified by the rules."""
-        if self._location is None:
-            self._location = self.anchor.location
-        op = ir.Operation.create(
-            name, [type_], list(operands), attributes, loc=self._location, ip=ir.InsertionPoint(self.anchor)
-        )
+        op = self._created(name, operands, [type_], attributes)
         value = self._visit(op, name)
-        if value is None:
-            return op.result
-        return self.cast_static(value, type_)
+        return op.result if value is None else self.cast_static(value, type_)
 
     def move_after(self, value: ir.Value) -> object:
         """Creates what is next behind the operation that computes a value; returns what `move_to` takes.
@@ -351,18 +346,17 @@ class Rewriter:
 
     def create_all(self, name: str, operands: Sequence[Any], types: Sequence[Any], **attributes: Any) -> Any:
         """The results of a new operation with several before the visited one."""
-        if self._location is None:
-            self._location = self.anchor.location
-        op = ir.Operation.create(
-            name,
-            list(types),
-            list(operands),
-            attributes,
-            loc=self._location,
-            ip=ir.InsertionPoint(self.anchor),
-        )
+        op = self._created(name, operands, types, attributes)
         self._visit(op, name)
         return list(op.results)
+
+    def _created(
+        self, name: str, operands: Sequence[Any], types: Sequence[Any], attributes: dict[str, Any]
+    ) -> ir.Operation:
+        if self._location is None:
+            self._location = self.anchor.location
+        ip = ir.InsertionPoint(self.anchor)
+        return ir.Operation.create(name, list(types), list(operands), attributes, loc=self._location, ip=ip)
 
     def literal(self, array: npt.ArrayLike, type_: ir.Type) -> ir.Value:
         """A constant of a ranked tensor type with static shape; the array is cast and broadcast to it."""

@@ -156,9 +156,8 @@ class Conversion(ABC):
 
     def fused_with(self, op: ir.Operation) -> list[ir.Operation]:
         """The operations of an operation's cluster, itself included."""
-        if "cluster" not in op.attributes:
-            return [op]
-        return self._members[ir.IntegerAttr(op.attributes["cluster"]).value]
+        number = op.attributes.get("cluster")
+        return [op] if number is None else self._members[ir.IntegerAttr(number).value]
 
     def in_loop(self) -> bool:
         """True if what is being converted is the body of a loop."""

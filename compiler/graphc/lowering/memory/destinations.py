@@ -25,7 +25,16 @@ from typing import Any
 from graphc.ir import build
 from graphc.ir.kinds import PRODUCTS, REDUCTIONS, reduced_axes, static_shape
 from graphc.ir.ownership import has_no_other_reader, updates_in_place
-from graphc.ir.views import INLINED, REPEATS, RESHAPES, SAME_ARRAY, UPDATES, inverse_order, order_of
+from graphc.ir.views import (
+    INLINED,
+    MOVES_AXES,
+    REPEATS,
+    RESHAPES,
+    SAME_ARRAY,
+    UPDATES,
+    axes_order,
+    inverse_order,
+)
 from graphc.ir.walk import is_used_once, seen_through
 from graphc.lowering.generic import GenericBuilder, is_one_element
 from graphc.lowering.memory.layouts import metadata, reinterpret
@@ -225,9 +234,12 @@ class Destinations:
         """Lets elements be computed where nothing but their permutation is wanted: in a result, or a row."""
         owner = value.owner.operation
         users = [use.owner.operation for use in value.uses]
+        # Of those outside the loop there is one, which moves axes: most values have none at all.
+        if not any(user.name in MOVES_AXES for user in users) or not Units.is_loop(owner):
+            return False
         fused = self._context.fused_with(owner) if len(users) > 1 else ()
         readers = [user for user in users if user not in fused]
-        if len(readers) != 1 or order_of(readers[0]) is None or not Units.is_loop(owner) or is_empty(value):
+        if len(readers) != 1 or readers[0].name not in MOVES_AXES or is_empty(value):
             return False
         part = self.claim(value, lent=False)
         if part is None:
@@ -471,11 +483,10 @@ class Destinations:
         if view.name in RESHAPES and sizes is not None and view.operands[0] == value:
             found = self._find(view.results[0], None, True)
             return None if found is None else (found[0].reshaped(sizes), found[1])
-        order = order_of(view)
-        if order is not None:
+        if view.name in MOVES_AXES:
             found = self._find(view.results[0], None, False)
             if found is not None:
-                part = found[0].permuted(inverse_order(order, len(static_shape(value))))
+                part = found[0].permuted(inverse_order(axes_order(view), len(static_shape(value))))
                 return None if contiguous and not part.contiguous else (part, found[1])
         return None
 

@@ -225,7 +225,8 @@ def _written(pending: list[ir.Operation], value: ir.Value) -> ir.Value | None:
 
 
 def _cluster(op: ir.Operation) -> int | None:
-    return ir.IntegerAttr(op.attributes["cluster"]).value if "cluster" in op.attributes else None
+    attributes = op.attributes
+    return ir.IntegerAttr(attributes["cluster"]).value if "cluster" in attributes else None
 
 
 Unit = tuple[str, int]
@@ -401,6 +402,5 @@ def ancestors(needs: dict[Unit, set[Unit]], unit: Unit) -> set[Unit]:
 
 
 def _unit(op: ir.Operation, number: int) -> Unit:
-    if "cluster" in op.attributes:
-        return ("cluster", ir.IntegerAttr(op.attributes["cluster"]).value)
-    return ("single" if Units.is_loop(op) else "op", number)
+    cluster = _cluster(op)
+    return ("single" if Units.is_loop(op) else "op", number) if cluster is None else ("cluster", cluster)

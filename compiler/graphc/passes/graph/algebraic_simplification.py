@@ -67,6 +67,8 @@ def repeated_operand(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """
     operands = list(op.operands)
     numbers = [rw.splat(v) for v in operands]
+    if all(number is None for number in numbers):
+        return None
     if all(number is not None for number in numbers) and any(rw.can_replace(op, v) for v in operands):
         return rw.full_like(evaluate(op, numbers, rw.dtype(op.results[0])).item(), op.results[0])
     for i, v in enumerate(operands):
