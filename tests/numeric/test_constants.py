@@ -7,6 +7,8 @@ drops a constant of ones with its shape, or takes one of -1 for one of 1, differ
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -56,34 +58,53 @@ SHAPES = [
 ]
 
 
+def outputs_of(name, variable_of):
+    """Inputs x and c of each shape, values and gradients where c is what `variable_of` gives, and the shapes."""
+    inputs, outputs, shapes = [], [], []
+    for shape, static, constant in SHAPES:
+        x = pt.tensor("x", shape=static, dtype="float64")
+        c = pt.tensor("c", shape=[1 if n == 1 else None for n in constant], dtype="float64")
+        try:
+            out = FORMS[name](x, variable_of(c, constant))
+        except IndexError:  # a view of a number
+            continue
+        weights = pt.cos(pt.arange(out.size)).reshape(out.shape) if out.type.ndim else 1
+        inputs += [x, c]
+        outputs += [out, graphc.grad((out * weights).sum(), x)]
+        shapes.append((shape, constant))
+    return inputs, outputs, shapes
+
+
+@cache
+def oracle(name):
+    """The dimensions of the outputs, and a function of them, which is the same for all numbers."""
+    inputs, outputs, _ = outputs_of(name, lambda c, constant: c)
+    return [y.type.ndim for y in outputs], graphc.function(
+        inputs, outputs, mode="reference", on_unused_input="ignore"
+    )
+
+
 @pytest.mark.parametrize("number", [1, 0, -1, 2])
 @pytest.mark.parametrize("name", FORMS)
 def test_keep_their_shape(name, number):
     """Values and gradients."""
-    form, results, wanted, given, values = FORMS[name], [], [], [], []
-    for shape, static, constant in SHAPES:
-        x = pt.tensor("x", shape=static, dtype="float64")
-        c = pt.tensor("c", shape=[1 if n == 1 else None for n in constant], dtype="float64")
-        ones = np.full(constant, number, dtype="float64")
-        try:
-            y, z = form(x, pt.constant(ones)), form(x, c)
-        except IndexError:  # a view of a number
-            continue
-        assert y.type.ndim == z.type.ndim
-        for out, into in ((y, results), (z, wanted)):
-            weights = pt.cos(pt.arange(out.size)).reshape(out.shape) if out.type.ndim else 1
-            into += [out, graphc.grad((out * weights).sum(), x)]
-        given += [x, c]
-        values += [np.random.default_rng(1).normal(size=shape), ones]
+    given, results, shapes = outputs_of(
+        name, lambda c, constant: pt.constant(np.full(constant, number, dtype="float64"))
+    )
+    dimensions, compute = oracle(name)
+    assert [y.type.ndim for y in results] == dimensions
+    values = []
+    for shape, constant in shapes:
+        values += [np.random.default_rng(1).normal(size=shape), np.full(constant, number, dtype="float64")]
     with np.errstate(all="ignore"):
-        oracle = graphc.function(given, wanted, mode="reference", on_unused_input="ignore")(*values)
+        wanted = compute(*values)
         for mode in ("reference", "fast_run"):
             found = graphc.function(given, results, mode=mode, on_unused_input="ignore")(*values)
-            for i, (one, other) in enumerate(zip(found, oracle, strict=True)):
-                assert one.shape == other.shape, (mode, i, SHAPES[i // 2])
-                value = oracle[i - i % 2]
+            for i, (one, other) in enumerate(zip(found, wanted, strict=True)):
+                assert one.shape == other.shape, (mode, i, shapes[i // 2])
+                value = wanted[i - i % 2]
                 if i % 2 and not np.isfinite(value).all():
                     continue
                 where = np.isfinite(other)
-                message = f"{mode}, {'gradient' if i % 2 else 'value'}, {SHAPES[i // 2]}"
+                message = f"{mode}, {'gradient' if i % 2 else 'value'}, {shapes[i // 2]}"
                 np.testing.assert_allclose(one[where], other[where], 1e-9, 1e-12, err_msg=message)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,9 @@ from graphc_dialects.elementwise import ELEMENTWISE
 LIT = Path(__file__).parents[2] / "lit" / "dialect"
 
 
+context = cache(new_context)
+
+
 def test_elementwise_tables_agree() -> None:
     # cast has a class of its own in the compiler, because its dtype is a parameter.
     expected = {name: row.arity for name, row in ROWS.items()}
@@ -25,7 +29,7 @@ def test_elementwise_tables_agree() -> None:
 def test_operation_is_documented_and_registered(name: str) -> None:
     cls = operation_classes()[name]
     assert cls.__doc__, f"{name} has no docstring"
-    assert new_context().is_registered_operation(name)
+    assert context().is_registered_operation(name)
 
 
 @pytest.mark.parametrize("name", sorted(name for name in operation_classes() if name[7:] not in ELEMENTWISE))

@@ -25,9 +25,13 @@ FORMS = [
 HEADER = "func.func @f(%x: tensor<2xf64>, %i: index, %u: tensor<*xf64>) {"
 
 
+@pytest.fixture(scope="module")
+def context() -> ir.Context:
+    return new_context()
+
+
 @pytest.mark.parametrize("name", sorted(operation_classes()))
-def test_malformed_operation_is_refused(name: str) -> None:
-    context = new_context()
+def test_malformed_operation_is_refused(context: ir.Context, name: str) -> None:
     for form, no_result in FORMS:
         result = "" if no_result else "%r:2 = " if form.endswith("tensor<2xf64>)") else "%r = "
         source = f'{HEADER}\n{result}"{name}"{form}\nreturn }}'

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import mpmath
 import numpy as np
 import pytest
@@ -138,13 +140,20 @@ def test_not_positive_definite():
         graphc.function([x], linalg.cholesky_banded(x))(-BANDS)
 
 
-def _exact(function, a):
-    """A function of a matrix by eigenvectors in 100 digits, of a matrix that differs in the 40th."""
-    n, rng = len(a), np.random.default_rng(1)
+@cache
+def _eigenvectors(rows):
+    """Eigenvalues, eigenvectors and their inverse in 100 digits, of a matrix that differs in the 40th."""
+    n, rng = len(rows), np.random.default_rng(1)
     with mpmath.workdps(100):
         noise = mpmath.matrix(rng.normal(size=(n, n)).tolist()) * mpmath.mpf(10) ** -40
-        values, vectors = mpmath.eig(mpmath.matrix(a.tolist()) + noise)
-        found = vectors * mpmath.diag([function(x) for x in values]) * vectors**-1
+        values, vectors = mpmath.eig(mpmath.matrix(rows) + noise)
+        return values, vectors, vectors**-1
+
+
+def _exact(function, a):
+    values, vectors, inverse = _eigenvectors(tuple(map(tuple, a.tolist())))
+    with mpmath.workdps(100):
+        found = vectors * mpmath.diag([function(x) for x in values]) * inverse
         return np.array(found.tolist(), complex)
 
 
