@@ -143,6 +143,7 @@ def run_file(
     }
     python_path = [HERE, *(ROOT / top for top in ("compiler", "dialects", "runtime", "tools"))]
     environment = {
+        "OPENBLAS_NUM_THREADS": "1",  # whose threads wait for each other in loops
         **os.environ,
         **suite.way.environment,
         "CONFORMANCE": json.dumps(settings),

@@ -59,7 +59,7 @@ SHAPES = [
 
 
 def outputs_of(name, variable_of):
-    """Inputs x and c of each shape, values and gradients where c is what `variable_of` gives, and the shapes."""
+    """Inputs x and c of each shape, values and gradients for the c of `variable_of`, and the shapes."""
     inputs, outputs, shapes = [], [], []
     for shape, static, constant in SHAPES:
         x = pt.tensor("x", shape=static, dtype="float64")
