@@ -3,20 +3,17 @@
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 
 import pytest
 
 import graphc.tensor  # noqa: F401  (fills the table)
+from graphc.backends.contexts import shared_context
 from graphc.ops.elementwise import ROWS
-from graphc_dialects.dialect import new_context, operation_classes
+from graphc_dialects.dialect import operation_classes
 from graphc_dialects.elementwise import ELEMENTWISE
 
 LIT = Path(__file__).parents[2] / "lit" / "dialect"
-
-
-context = cache(new_context)
 
 
 def test_elementwise_tables_agree() -> None:
@@ -29,7 +26,7 @@ def test_elementwise_tables_agree() -> None:
 def test_operation_is_documented_and_registered(name: str) -> None:
     cls = operation_classes()[name]
     assert cls.__doc__, f"{name} has no docstring"
-    assert context().is_registered_operation(name)
+    assert shared_context().is_registered_operation(name)
 
 
 @pytest.mark.parametrize("name", sorted(name for name in operation_classes() if name[7:] not in ELEMENTWISE))

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from graphc.backends.contexts import shared_context
 from graphc_dialects._mlir import ir
-from graphc_dialects.dialect import new_context
 
 HEADER = """func.func @f(%x: tensor<?x3xf64>, %y: tensor<1x3xf64>, %v: tensor<?xf64>, %i: tensor<?x2xi64>,
   %n: index, %m: index, %s: tensor<f64>, %a: tensor<?x?x?xf64>, %b: tensor<?x?x?xf64>,
@@ -115,7 +115,7 @@ def _describe(value: Any) -> str:
 
 
 def _reify(text: str, dim: int) -> str:
-    with new_context(), ir.Location.unknown():
+    with shared_context(), ir.Location.unknown():
         module = ir.Module.parse(f"{HEADER}%r = {text}\nreturn }}")
         block = module.body.operations[0].regions[0].blocks[0]
         op = next(op for op in block.operations if op.operation.name.startswith("graphc."))
@@ -142,7 +142,7 @@ def test_draws_have_the_sizes_that_are_given() -> None:
         "operandSegmentSizes = array<i32: 1, 1, 0, 0, 1>} : (tensor<6xui64>, tensor<?xf64>, index) -> "
         "(tensor<?xf64>, tensor<6xui64>)"
     )
-    with new_context(), ir.Location.unknown():
+    with shared_context(), ir.Location.unknown():
         module = ir.Module.parse(f"{HEADER}%r:2 = {draw}\nreturn }}")
         op = module.body.operations[0].regions[0].blocks[0].operations[0]
         assert _describe(op.reify(0)) == "arg m"
@@ -154,7 +154,7 @@ def test_write_join_has_the_sizes_of_its_buffer() -> None:
     buffer = '"graphc.write_buffer"(%n) {type = tensor<?xf64>} : (index) -> !graphc.buffer\n'
     token = '%t = "graphc.write"(%v, %r) : (tensor<?xf64>, !graphc.buffer) -> !graphc.token\n'
     join = '%j = "graphc.write_join"(%r, %t) : (!graphc.buffer, !graphc.token) -> tensor<?xf64>'
-    with new_context(), ir.Location.unknown():
+    with shared_context(), ir.Location.unknown():
         module = ir.Module.parse(f"{HEADER}%r = {buffer}{token}{join}\nreturn }}")
         block = module.body.operations[0].regions[0].blocks[0]
         op = next(op for op in block.operations if op.operation.name == "graphc.write_join")
@@ -212,7 +212,7 @@ func.func @f(%x: tensor<?x?xf64>, %h: tensor<2x?xf64>, %n: index) -> (SHAPE) {
 )
 def test_sizes_of_a_trace(state: str, keep: str, shape: str, sizes: list[str]) -> None:
     text = _SCAN.replace("STATE", state).replace("KEEP", keep).replace("SHAPE", shape)
-    with new_context(), ir.Location.unknown():
+    with shared_context(), ir.Location.unknown():
         module = ir.Module.parse(text)
         block = module.body.operations[0].regions[0].blocks[0]
         trace = next(op for op in block.operations if op.operation.name == "graphc.scan_trace")
@@ -224,7 +224,7 @@ def test_sizes_of_a_trace(state: str, keep: str, shape: str, sizes: list[str]) -
 
 def test_sizes_of_a_previous_row() -> None:
     text = _SCAN.replace("STATE", "e").replace("KEEP", 'keep = "all"').replace("SHAPE", "tensor<?x?xf64>")
-    with new_context(), ir.Location.unknown():
+    with shared_context(), ir.Location.unknown():
         module = ir.Module.parse(text)
         scan = module.body.operations[0].regions[0].blocks[0].operations[0]
         row = scan.regions[0].blocks[0].operations[1]

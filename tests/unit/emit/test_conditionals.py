@@ -15,6 +15,7 @@ import pytest
 import graphc
 import graphc.tensor as pt
 from graphc import grad, ifelse
+from graphc.backends.contexts import shared_context
 from graphc.backends.interpret import interpreter
 from graphc.emit import conditionals, emit_module
 from graphc.emit.conditionals import DEEPEST, obstacle
@@ -25,7 +26,6 @@ from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.reference import ReferenceExecutor
 from graphc.ops.elementwise import Elementwise
 from graphc_dialects._mlir import ir
-from graphc_dialects.dialect import new_context
 
 X, Y, S = pt.dvector("x"), pt.dvector("y"), pt.dscalar("s")
 A, B = pt.scalar("a", dtype="bool"), pt.scalar("b", dtype="bool")
@@ -34,7 +34,7 @@ A, B = pt.scalar("a", dtype="bool"), pt.scalar("b", dtype="bool")
 def emitted(inputs: list[Any], outputs: list[Any]) -> str:
     """The verified module, without locations and types."""
     text = emit_module(FunctionGraph(inputs, outputs)).text
-    with new_context():
+    with shared_context():
         assert ir.Module.parse(text).operation.verify()
     return text
 
@@ -229,7 +229,7 @@ def test_any_depth(derivative):
         if derivative and depth > 100:
             continue
         values = [np.array([0.3, -0.2])]
-        with new_context():
+        with shared_context():
             parsed = ir.Module.parse(text)
             assert parsed.operation.verify()
             (found,) = interpreter.run_function(parsed, values)
@@ -259,7 +259,7 @@ def test_random_graphs_run_what_lazy_evaluation_runs(seed, deepest, monkeypatch)
         original(self, op)
 
     monkeypatch.setattr(interpreter._Frame, "_execute", execute)
-    with new_context():
+    with shared_context():
         parsed = ir.Module.parse(module.text)
         assert parsed.operation.verify()
         for bits in itertools.product((False, True), repeat=3):

@@ -10,13 +10,13 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
+from graphc.backends.contexts import shared_context
 from graphc.emit import emit_module
 from graphc.emit.emitter import dense, location, quoted, tensor_type
 from graphc.errors import CompileError
 from graphc.graph.basic import SourceLocation
 from graphc.graph.function_graph import FunctionGraph
 from graphc_dialects._mlir import ir
-from graphc_dialects.dialect import new_context
 
 ARRAYS = [
     np.array([1.5, -0.0, np.inf, -np.inf, np.nan]),
@@ -41,7 +41,7 @@ def _verified(text: str) -> Any:
 @pytest.mark.parametrize("array", ARRAYS, ids=str)
 def test_literals(array: np.ndarray) -> None:
     emitted = emit_module(FunctionGraph([], [pt.constant(array)]))
-    with new_context():
+    with shared_context():
         _verified(emitted.text)
     got = graphc.function([], pt.constant(array))()
     assert got.dtype == array.dtype and got.tobytes() == array.tobytes()

@@ -16,7 +16,8 @@ from graphc.emit import emit_module
 from graphc.graph.function_graph import FunctionGraph
 from graphc.passes.run import run_pipeline
 from graphc_dialects._mlir import ir
-from graphc_dialects.dialect import new_context
+
+from ._semantics import context
 
 TIDY = ["canonicalize,cse", "graphc-shape-simplification", "canonicalize,cse"]
 # Of x and y (n, 4), z (n, 3, 4) and a number k; how many slices go up.
@@ -55,7 +56,7 @@ def test_values(name: str) -> None:
     outputs = make(x, y, z, k)
     outputs = outputs if isinstance(outputs, list) else [outputs]
     text = emit_module(FunctionGraph([x, y, z, k], outputs)).text
-    with new_context(), ir.Location.unknown():
+    with context(), ir.Location.unknown():
         before, after = ir.Module.parse(text), ir.Module.parse(text)
         run_pipeline(before, ["canonicalize,cse", "graphc-insert-checks"])
         report = run_pipeline(after, [*TIDY, "graphc-lift-slices"], verify_each=True)
@@ -102,7 +103,7 @@ def test_takes(name: str) -> None:
     outputs = make(x, y, v, i, j)
     inputs, outputs = [x, y, v, i, j], outputs if isinstance(outputs, list) else [outputs]
     f = graphc.function(inputs, outputs, on_unused_input="ignore")
-    with new_context(), ir.Location.unknown():
+    with context(), ir.Location.unknown():
         module = ir.Module.parse(emit_module(FunctionGraph(inputs, outputs)).text)
         report = run_pipeline(module, [*TIDY, "graphc-lift-slices"], verify_each=True)
         assert report.runs[-1].statistics.get("takes lifted", 0) == lifted

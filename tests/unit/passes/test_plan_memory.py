@@ -18,11 +18,11 @@ from graphc.passes.buffer._workspace import Buffer, Size
 from graphc.passes.buffer.plan_memory import Planner, Room, lend
 from graphc.passes.run import run_pipeline
 from graphc_dialects._mlir import ir
-from graphc_dialects.dialect import new_context
 from graphc_tools.legality import check
 
 from ._buffer_machine import Machine
 from ._buffer_modules import generate
+from ._semantics import context
 
 PLAN = "graphc-plan-memory{record=true}"
 INTERVALS = st.tuples(st.integers(0, 20), st.integers(0, 8)).map(lambda p: Interval(p[0], p[0] + p[1]))
@@ -123,7 +123,7 @@ def arguments(seed: int) -> list[Any]:
 @pytest.mark.parametrize("seed", range(60))
 def test_random_functions(seed: int, static: bool) -> None:
     text = generate(seed, static=static)
-    with new_context(), ir.Location.unknown():
+    with context(), ir.Location.unknown():
         before, after, plan = parse(text), parse(text), parse(text)
         run_pipeline(after, [PLAN], verify_each=True, check=check)
         given, expected = arguments(seed), arguments(seed)
@@ -162,7 +162,7 @@ def _made(workspace: Any, allocations: list[Any], accesses: list[set[int]]) -> l
 
 def planned(text: str) -> tuple[Any, dict[str, int]]:
     """The text after the pass, and its statistics."""
-    with new_context(), ir.Location.unknown():
+    with context(), ir.Location.unknown():
         module = parse(text)
         report = run_pipeline(module, ["graphc-plan-memory"], verify_each=True)
         return str(module), report.runs[0].statistics
