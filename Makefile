@@ -169,7 +169,7 @@ fuzz-inputs: $(VENV)/.test
 	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(PYTEST) -m fuzz $(PYTEST_ARGS)
 
 # BRIDGE_ARGS="--models all" runs the whole catalogue of models.
-BRIDGE_TESTS = PYTENSOR_FLAGS=cxx= $(1)/bin/python -m pytest $(IN_JOBS) tests/interop \
+BRIDGE_TESTS = OPENBLAS_NUM_THREADS=1 PYTENSOR_FLAGS=cxx= $(1)/bin/python -m pytest $(IN_JOBS) tests/interop \
   'tests/unit/test_readme.py::test_code_blocks_run[pymc.md]' $(BRIDGE_ARGS) && \
   $(1)/bin/python tests/conformance/linked.py --quick --jobs $(JOBS) --suites $(SUITES)
 bridge: $(BRIDGE)/.bridge
