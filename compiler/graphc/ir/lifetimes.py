@@ -38,7 +38,7 @@ VIEWS = frozenset(
 # Attribute of an `alloca` that belongs to each iteration of a loop alone: it has written what it reads of it.
 ROW = "graphc.row"
 _READS = ("memref.load", "memref.dim")
-_NO_ADDRESS = frozenset("i1 f16 bf16 f32 f64 complex<f32> complex<f64>".split())
+_NO_ADDRESS = frozenset("i1 f16 f32 f64 complex<f32> complex<f64>".split())
 _STORES = ("memref.store", "llvm.store")
 _ONE_OF_REGIONS = ("scf.if", "scf.index_switch", "scf.execute_region")
 

@@ -57,6 +57,28 @@ def seen_through(value: ir.Value, names: Container[str]) -> ir.Value:
     return value
 
 
+def incoming(value: ir.Value) -> list[ir.Value]:
+    """The values one of which a value is, where control flow brings it here; none for others.
+
+    Of what a loop carries, the first is the value that it starts with.
+    """
+    is_argument = isinstance(value.owner, ir.Block)
+    op = (value.owner.owner if is_argument else value.owner).operation
+    if op.name == "arith.select":
+        return list(op.operands)[1:]
+    if op.name not in ("scf.for", "scf.while", "scf.if"):
+        return []
+    number = ir.BlockArgument(value).arg_number if is_argument else ir.OpResult(value).result_number
+    blocks = blocks_of(op)
+    ends = [block.operations[-1].operands for block in blocks]
+    if op.name == "scf.if":
+        return [given[number] for given in ends]
+    if op.name == "scf.for":
+        number -= is_argument
+        return [] if number < 0 else [op.operands[3 + number], ends[0][number]]
+    return [op.operands[number], ends[1][number]] if value.owner == blocks[0] else [ends[0][1 + number]]
+
+
 def within(op: ir.Operation, block: ir.Block) -> ir.Operation:
     """The operation of a block that an operation is, or is part of."""
     while op.block != block:

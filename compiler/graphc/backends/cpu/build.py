@@ -17,6 +17,7 @@ from graphc_runtime import elf, layout
 from graphc_runtime.artifact import Artifact
 from graphc_runtime.errors import Site
 from graphc_runtime.manifest import Manifest, Signature
+from graphc_runtime.symbols import DESCRIPTORS
 
 # What the runtime and the entry look up.
 KERNEL_EXPORTS = ("graphc_run", "graphc_shapes")
@@ -79,8 +80,9 @@ def build_artifact(
     """
     best = layout.tier()
     entries = tiers if tiers is not None else (best,) if best != "python" else ()
-    if any(spec.dtype == "bfloat16" for spec in (*signature.inputs, *signature.cells, *signature.results)):
-        # Python's buffers have no format for it.
+    specs = (*signature.inputs, *signature.cells, *signature.results)
+    if any(DESCRIPTORS[spec.dtype].kind == "V" for spec in specs):
+        # Python's buffers have no format for numbers that NumPy does not have.
         entries = tuple(name for name in entries if name != "buffer")
     memory_text = _memory_ir(memory, keep_bytes, poison, arena)
     takes_memory = memory_text != NOTHING

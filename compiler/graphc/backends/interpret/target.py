@@ -49,7 +49,7 @@ class Interpreted(Executable):
         def failed(check: Any, given: int, expected: int) -> None:
             on_error(self._status[check], int(given), int(expected))
 
-        # Of bfloat16 the IR has the bits.
+        # Of numbers that NumPy does not have the IR has the bits.
         arguments = [_bits(x) for x in arguments]
         with self._lock, self._context, np.errstate(all="ignore"):
             return run_function(self.module, arguments, name, failed)
@@ -88,7 +88,7 @@ class _Run(Run):
 
 
 def _bits(x: np.ndarray) -> np.ndarray:
-    return x.view(np.uint16) if x.dtype.name == "bfloat16" else x
+    return x.view(np.uint16) if x.dtype.kind == "V" else x
 
 
 def graph_passes(text: str) -> list[str]:

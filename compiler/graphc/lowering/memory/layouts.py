@@ -17,6 +17,14 @@ from graphc.ir.size import Size
 from graphc.ir.walk import definition
 from graphc_dialects._mlir import ir
 
+# Their results have the sizes of their operand.
+_SAME_SIZES = frozenset(
+    {
+        *("memref.cast", "memref.memory_space_cast", "tensor.cast"),
+        *("bufferization.to_tensor", "bufferization.to_buffer"),
+    }
+)
+
 
 def is_contiguous(buffer: ir.Value) -> bool:
     """True if the type says that the elements lie side by side, from the start of the memory on."""
@@ -29,7 +37,9 @@ def is_row_major(buffer: ir.Value) -> bool:
     if is_contiguous(buffer):
         return True
     sizes, strides = _sizes_and_strides(buffer)
-    return have_no_gaps([*map(product_of, sizes)], [*map(product_of, strides)], skipped=None)
+    # An unknown number is equal to nothing else.
+    known = [[Size.of(object()) if x is None else SIZES.value(x) for x in each] for each in (sizes, strides)]
+    return have_no_gaps(known[0], known[1], skipped=None)
 
 
 def have_no_gaps(sizes: Sequence[Size], strides: Sequence[Size | None], skipped: int | None) -> bool:
@@ -92,18 +102,87 @@ def _sizes_and_strides(buffer: ir.Value) -> tuple[list[Any], list[Any]]:
     return first, second
 
 
-def product_of(value: ir.Value | int | None) -> Size:
-    """A size or stride as a number times other factors."""
-    if value is None:
-        return Size.of(object())  # equal to nothing else
-    known = value if isinstance(value, int) else build.constant_value(value)
-    if isinstance(value, int) or known is not None:
-        return Size(known or 0)
-    made = definition(value, "arith.muli")
-    if made is None:
-        return Size.of(value)
-    a, b = map(product_of, made.operands)
-    return a * b
+def size_of(x: ir.Value, axis: int) -> Any:
+    """A size of a memref or tensor, as the operation that made it tells.
+
+    Returns:
+        A number, an index value, a list of such sizes for their product, or a value and its axis where no
+        operation tells more.
+    """
+    shape = x.type.shape
+    if shape[axis] >= 0:
+        return shape[axis]
+    op = definition(x)
+    if op is None:
+        return x, axis
+    if op.name in ("memref.alloc", "memref.alloca", "tensor.empty"):
+        return op.operands[sum(size < 0 for size in shape[:axis])]
+    if op.name in _SAME_SIZES:
+        return size_of(op.operands[0], axis)
+    if op.name == "memref.reinterpret_cast":
+        return stated(op)[1][axis]
+    if op.name in ("memref.subview", "tensor.extract_slice"):
+        kept = kept_axes(op)
+        return (x, axis) if kept is None else stated(op)[1][kept[axis]]
+    if op.name == "memref.expand_shape":
+        return expanded_sizes(op)[axis]
+    if op.name == "memref.collapse_shape":
+        group = ir.ArrayAttr(ir.ArrayAttr(op.attributes["reassociation"])[axis])
+        return [size_of(op.operands[0], ir.IntegerAttr(source).value) for source in group]
+    return x, axis
+
+
+class Sizes:
+    """Index values and sizes as sums of products. What no operation tells has a name."""
+
+    def value(self, value: ir.Value | int) -> Size:
+        """An index value; sums of many sizes are as deep as there are operands."""
+        total = Size()
+        left = [(value, 1)]
+        while left:
+            term, sign = left.pop()
+            op = None if isinstance(term, int) else definition(term, "arith.addi", "arith.subi")
+            if op is None:
+                total += self._term(term) * sign
+            else:
+                a, b = op.operands
+                left += [(a, sign), (b, sign if op.name == "arith.addi" else -sign)]
+        return total
+
+    def _term(self, value: ir.Value | int) -> Size:
+        if isinstance(value, int):
+            return Size(value)
+        known = build.constant_value(value)
+        if known is not None:
+            return Size(known)
+        op = definition(value, "arith.muli", "memref.dim", "tensor.dim")
+        if op is None:
+            return Size.of(value)
+        if op.name == "arith.muli":
+            a, b = map(self.value, op.operands)
+            return a * b
+        axis = build.constant_value(op.operands[1])
+        return Size.of(value) if axis is None else self.size(op.operands[0], axis)
+
+    def size(self, x: ir.Value, axis: int) -> Size:
+        """A size of a memref or tensor."""
+        return self._told(size_of(x, axis))
+
+    def _told(self, told: Any) -> Size:
+        if isinstance(told, list):
+            return prod(map(self._told, told), start=Size(1))
+        return self.untold(*told) if isinstance(told, tuple) else self.value(told)
+
+    def untold(self, x: ir.Value, axis: int) -> Size:
+        """A size that no operation tells."""
+        return Size.of((x, axis))
+
+    def sizes(self, x: ir.Value) -> list[Size]:
+        """All sizes of a memref or tensor."""
+        return [self.size(x, axis) for axis in range(len(x.type.shape))]
+
+
+SIZES = Sizes()
 
 
 def collapse(buffer: ir.Value, groups: list[list[int]]) -> ir.Value:

@@ -7,8 +7,8 @@ from collections.abc import Container, Iterator
 from functools import reduce
 
 from graphc.ir.build import predicate_of
-from graphc.lowering.memory.layouts import expanded_sizes, kept_axes, stated
-from graphc.passes.buffer._workspace import size_of
+from graphc.ir.walk import definition, incoming
+from graphc.lowering.memory.layouts import size_of
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
 from graphc_dialects.conditional_shapes import read_results
@@ -50,14 +50,14 @@ class Expressions:
         self._numbers: dict[ir.Value, int] = {}
         self._known: dict[str, int] = {}
 
-    def number(self, value: ir.Value | int | tuple[int, int] | None) -> int:
+    def number(self, value: ir.Value | int | tuple[ir.Value, int] | None) -> int:
         """The number of the expression of a value, or of what `size_of` gave."""
         if value is None:
             return self._add(["?"])
         if isinstance(value, int):
             return self._add(["const", value])
         if isinstance(value, tuple):
-            return self._add(["dim", *value])
+            return self._untold(*value)
         if isinstance(value, list):
             parts = [self.number(part) for part in value]
             return reduce(lambda a, b: self._add([muli.__name__, a, b]), parts)
@@ -66,23 +66,15 @@ class Expressions:
         return self._numbers[value]
 
     def size(self, memref: ir.Value, axis: int) -> int:
-        """The number of the expression of a size of a buffer, or of one that loops carry like it."""
-        while True:
-            owner = memref.owner
-            if isinstance(owner, ir.Block):
-                loop = owner.owner.operation
-                if loop.name != "scf.for":
-                    return self.number(size_of(memref, axis))
-                memref = loop.operands[2 + memref.arg_number]
-            elif owner.name == "memref.cast":
-                memref = owner.operands[0]
-            elif owner.name == "memref.expand_shape":
-                return self.number(expanded_sizes(owner.operation)[axis])
-            elif owner.name == "memref.subview":
-                kept = kept_axes(owner.operation)
-                return self.number(None if kept is None else stated(owner.operation)[1][kept[axis]])
-            else:
-                return self.number(size_of(memref, axis))
+        """The number of the expression of a size of a buffer."""
+        return self.number(size_of(memref, axis))
+
+    def _untold(self, memref: ir.Value, axis: int) -> int:
+        """The expression of a size of an argument, or of what a loop carries, which keeps its sizes."""
+        op = (definition(memref) or memref.owner.owner).operation
+        if op.name == "scf.for":
+            return self.size(incoming(memref)[0], axis)
+        return self._add(["dim", memref.arg_number, axis] if op.name == "func.func" else ["?"])
 
     def _number(self, value: ir.Value) -> int:
         if isinstance(value.owner, ir.Block):

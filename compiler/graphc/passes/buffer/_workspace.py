@@ -21,7 +21,7 @@ from graphc.ir.lifetimes import VIEWS, root_of
 from graphc.ir.value import larger
 from graphc.library import helpers as library
 from graphc.library.places import ALIGNMENT, Interval, aligned, pack
-from graphc.lowering.memory.layouts import address, kept_axes, stated
+from graphc.lowering.memory.layouts import address
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
@@ -46,7 +46,7 @@ _DIVISIONS = (
     "arith.floordivsi",
     "arith.ceildivsi",
 )
-_BYTES = {"index": 8, "complex<f32>": 8, "complex<f64>": 16, "bf16": 2}
+_BYTES = {"index": 8, "complex<f32>": 8, "complex<f64>": 16}
 
 
 class Size(NamedTuple):
@@ -101,31 +101,6 @@ def _product(value: ir.Value) -> tuple[int, list[ir.Value]]:
         (a, left), (b, right) = map(_product, owner.operation.operands)
         return a * b, left + right
     return 1, [value]
-
-
-def size_of(memref: ir.Value, axis: int) -> Any:
-    """A size of a memref, as far as it can be told.
-
-    Returns:
-        A number, an index value, `(argument, axis)`, a list of these for their product, or None.
-    """
-    kind = memref.type
-    if kind.shape[axis] >= 0:
-        return kind.shape[axis]
-    if isinstance(memref.owner, ir.Block):
-        return (memref.arg_number, axis) if memref.owner.owner.operation.name == "func.func" else None
-    op = memref.owner.operation
-    if op.name in ("memref.alloc", "memref.alloca"):
-        return op.operands[sum(size < 0 for size in list(kind.shape)[:axis])]
-    if op.name == "memref.cast":
-        return size_of(op.operands[0], axis)
-    if op.name in ("memref.reinterpret_cast", "memref.subview"):
-        kept = kept_axes(op)
-        return None if kept is None else stated(op)[1][kept[axis]]
-    if op.name == "memref.collapse_shape":
-        group = ir.ArrayAttr(op.attributes["reassociation"])[axis]
-        return [size_of(op.operands[0], ir.IntegerAttr(source).value) for source in ir.ArrayAttr(group)]
-    return None
 
 
 class Mover:

@@ -14,7 +14,7 @@ from graphc.ir import plain
 from graphc.ir.diagnostics import node_of
 from graphc.ir.helpers import callee_of, declared
 from graphc.ir.lifetimes import VIEWS
-from graphc.ir.walk import blocks_of, functions, symbol_of, walk
+from graphc.ir.walk import blocks_of, definition, functions, incoming, symbol_of, walk
 from graphc.ir.work import Block, Kernel, Place, Work, parts_of
 from graphc.library.helpers import BlockProduct, Draws, Gemm, Helper, KernelCall, ScalarCall
 from graphc.lowering.math import expansions
@@ -32,7 +32,7 @@ _COMPLEX = {"add": 2, "sub": 2, "mul": 6, "div": 11}
 _COMPLEX_FUNCTIONS = frozenset("exp expm1 log log1p sin cos tan tanh sqrt rsqrt pow atan2 abs angle".split())
 # Neither arithmetic nor a function worth counting: signs and roundings.
 _FREE = frozenset(f"math.{name}" for name in "absf copysign floor ceil trunc round roundeven".split())
-_WIDTHS = {"f64": "f64", "f32": "f32", "f16": "f32", "bf16": "f32"}
+_WIDTHS = {"f64": "f64", "f32": "f32", "f16": "f32"}
 _MOVES = {"memref.load": "read", "memref.store": "written"}
 LETTERS = {"s": ("f32", 1), "d": ("f64", 1), "c": ("f32", 4), "z": ("f64", 4)}
 
@@ -150,7 +150,7 @@ _ADDRESSES = frozenset(
     {
         *VIEWS,
         *("memref.view", "memref.memory_space_cast", "memref.extract_strided_metadata"),
-        *("memref.extract_aligned_pointer_as_index", "arith.index_cast", "arith.addi", "arith.select"),
+        *("memref.extract_aligned_pointer_as_index", "arith.index_cast", "arith.addi"),
         *("llvm.inttoptr", "llvm.getelementptr"),
     }
 )
@@ -313,18 +313,12 @@ def root_of(value: ir.Value) -> ir.Value:
     gave.
     """
     while True:
-        owner = value.owner
-        if isinstance(owner, ir.Block):
-            loop = owner.owner.operation
-            if loop.name == "scf.for" and value.arg_number > 0:
-                value = loop.operands[2 + value.arg_number]
-                continue
-            return value
-        op = owner.operation
-        if op.name == "scf.for":
-            value = op.operands[3 + ir.OpResult(value).result_number]
+        op = (definition(value) or value.owner.owner).operation
+        entering = incoming(value) if op.name in ("scf.for", "arith.select") else []
+        if entering:
+            value = entering[0]
         elif op.name in _ADDRESSES:
-            value = op.operands[1] if op.name == "arith.select" else op.operands[0]
+            value = op.operands[0]
         else:
             return value
 

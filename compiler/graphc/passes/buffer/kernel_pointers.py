@@ -16,14 +16,13 @@ from typing import Any
 from graphc.ir import build
 from graphc.ir.diagnostics import fail
 from graphc.ir.size import Size
-from graphc.ir.walk import definition, walk_for
+from graphc.ir.walk import incoming, walk_for
 from graphc.lowering.memory.layouts import (
-    expanded_sizes,
+    SIZES,
     first,
     have_no_gaps,
     is_contiguous,
     kept_axes,
-    product_of,
     reinterpret,
     stated,
 )
@@ -44,95 +43,20 @@ def _holds(buffer: ir.Value, assumed: frozenset[Any]) -> bool:
     """The proof; `assumed` are values that loops carry, which hold if what flows into them does."""
     if buffer in assumed or 0 in ir.MemRefType(buffer.type).shape:
         return True
-    incoming = _incoming(buffer)
-    if incoming is not None:
-        return all(_holds(value, assumed | {buffer}) for value in incoming)
+    entering = incoming(buffer)
+    if entering:
+        return all(_holds(value, assumed | {buffer}) for value in entering)
     op = buffer.owner
     if isinstance(op, ir.Block):
         return is_contiguous(buffer)
     if op.name in _CASTS or op.name in _RESHAPES:
         return _holds(op.operands[0], assumed)
     if op.name in ("memref.subview", "memref.reinterpret_cast"):
-        return have_no_gaps(_sizes(buffer), _strides(buffer, assumed), skipped=1)
+        return have_no_gaps(SIZES.sizes(buffer), _strides(buffer, assumed), skipped=1)
     return is_contiguous(buffer)
 
 
-def _incoming(buffer: ir.Value) -> list[Any] | None:
-    """The values one of which this one is, where control flow brings it here; None for others."""
-    op = buffer.owner
-    if isinstance(op, ir.Block):
-        return _carried(op, ir.BlockArgument(buffer).arg_number)
-    if op.name == "arith.select":
-        return list(op.operands)[1:]
-    if op.name not in ("scf.for", "scf.while", "scf.if"):
-        return None
-    number = ir.OpResult(buffer).result_number
-    if op.name == "scf.for":
-        return [op.operands[3 + number], _terminator(op.regions[0]).operands[number]]
-    if op.name == "scf.while":
-        return [_terminator(op.regions[0]).operands[1 + number]]
-    return [_terminator(region).operands[number] for region in op.regions]
-
-
-def _carried(block: ir.Block, number: int) -> list[ir.Value] | None:
-    """Values that may be arguments of the block of a loop."""
-    loop = block.owner.operation
-    if loop.name == "scf.for":
-        return (
-            [loop.operands[2 + number], _terminator(loop.regions[0]).operands[number - 1]] if number else None
-        )
-    if loop.name != "scf.while":
-        return None
-    if block == loop.regions[0].blocks[0]:
-        return [loop.operands[number], _terminator(loop.regions[1]).operands[number]]
-    return [_terminator(loop.regions[0]).operands[1 + number]]
-
-
-def _terminator(region: ir.Region) -> ir.Operation:
-    return region.blocks[0].operations[-1].operation
-
-
 # -- sizes and strides -------------------------------------------------------------------------------------
-
-
-def _sizes(buffer: ir.Value) -> list[Size]:
-    """The size of each dimension; unknown ones are factors that are equal where the sizes are."""
-    return [
-        Size(known) if known >= 0 else _size(buffer, axis)
-        for axis, known in enumerate(ir.MemRefType(buffer.type).shape)
-    ]
-
-
-def _size(buffer: ir.Value, axis: int) -> Size:
-    op = buffer.owner
-    if isinstance(op, ir.Block):
-        return Size.of((buffer, axis))
-    if op.name in _CASTS:
-        return _sizes(op.operands[0])[axis]
-    if op.name == "memref.alloc":
-        unknown = [i for i, known in enumerate(ir.MemRefType(buffer.type).shape) if known < 0]
-        return _value(op.operands[unknown.index(axis)])
-    if op.name == "memref.reinterpret_cast":
-        return _value(stated(op)[1][axis])
-    if op.name == "memref.subview":
-        kept = kept_axes(op)
-        if kept is not None:
-            return _value(stated(op)[1][kept[axis]])
-    if op.name == "memref.expand_shape":
-        return _value(expanded_sizes(op)[axis])
-    return Size.of((buffer, axis))
-
-
-def _value(size: ir.Value | int) -> Size:
-    """A size as a product; `memref.dim` is the size that it asks for."""
-    made = None if isinstance(size, int) else definition(size, "arith.muli", "memref.dim")
-    if made is None:
-        return product_of(size)
-    if made.name == "arith.muli":
-        a, b = map(_value, made.operands)
-        return a * b
-    axis = build.constant_value(made.operands[1])
-    return Size.of(size) if axis is None else _sizes(made.operands[0])[axis]
 
 
 def _strides(buffer: ir.Value, assumed: frozenset[ir.Value]) -> list[Size | None]:
@@ -140,14 +64,14 @@ def _strides(buffer: ir.Value, assumed: frozenset[ir.Value]) -> list[Size | None
     op = buffer.owner
     if not isinstance(op, ir.Block):
         if op.name == "memref.reinterpret_cast":
-            return [_value(x) for x in stated(op)[2]]
+            return [SIZES.value(x) for x in stated(op)[2]]
         if op.name in _CASTS:
             return _strides(op.operands[0], assumed)
         if op.name == "memref.subview":
             return _part_strides(op, assumed)
     if not _holds(buffer, assumed):
         return [None] * ir.MemRefType(buffer.type).rank
-    sizes = _sizes(buffer)
+    sizes = SIZES.sizes(buffer)
     return [prod(sizes[axis + 1 :], start=Size(1)) for axis in range(len(sizes))]
 
 
@@ -156,7 +80,7 @@ def _part_strides(op: ir.Operation, assumed: frozenset[ir.Value]) -> list[Size |
     kept = kept_axes(op)
     if kept is None:
         return [None] * ir.MemRefType(op.results[0].type).rank
-    whole, steps = _strides(op.operands[0], assumed), [_value(x) for x in stated(op)[2]]
+    whole, steps = _strides(op.operands[0], assumed), [SIZES.value(x) for x in stated(op)[2]]
     pairs = [(whole[axis], steps[axis]) for axis in kept]
     return [None if stride is None else stride * step for stride, step in pairs]
 

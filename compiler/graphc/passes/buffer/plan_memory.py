@@ -22,6 +22,7 @@ from graphc.ir.lifetimes import VIEWS, Lifetimes, root_of
 from graphc.ir.walk import ancestors, blocks_outside_loops, functions, walk_for
 from graphc.library.places import Interval, aligned, first_fit
 from graphc.lowering.converter import FIRST_RESULT
+from graphc.lowering.memory.layouts import size_of
 from graphc.passes import Pass
 from graphc.passes.buffer._expressions import Expressions
 from graphc.passes.buffer._workspace import (
@@ -32,7 +33,6 @@ from graphc.passes.buffer._workspace import (
     Workspace,
     buffer_size,
     item_size,
-    size_of,
 )
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir

@@ -13,10 +13,9 @@ from collections.abc import Callable, Iterable, Iterator
 from math import prod
 from typing import Any
 
-from graphc.ir import build
 from graphc.ir.size import Size
-from graphc.ir.walk import is_inside
-from graphc.lowering.memory.layouts import kept_axes, stated
+from graphc.ir.walk import incoming, is_inside, static_steps
+from graphc.lowering.memory.layouts import Sizes, kept_axes, stated
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
@@ -24,7 +23,6 @@ from graphc_runtime.record import record
 Dims = tuple[tuple[Size, Size], ...]
 LOOPS = ("scf.for", "scf.while")
 _CASTS = ("memref.cast", "memref.memory_space_cast")
-_SAME_SIZE = (*_CASTS, "tensor.cast", "bufferization.to_tensor", "bufferization.to_buffer")
 _MANY = 10_000
 
 
@@ -55,7 +53,7 @@ class Region:
     is_whole: bool = False
 
 
-class Regions:
+class Regions(Sizes):
     """The regions of memrefs of one function.
 
     Args:
@@ -69,63 +67,13 @@ class Regions:
         self._found: dict[ir.Value, list[Region]] = {}
         self._starts: dict[Slot, list[Region]] = {}
 
-    # -- index values ----------------------------------------------------------------------------------------
-
-    def value(self, value: ir.Value | int) -> Size:
-        """An index value; sums of many sizes are as deep as there are operands."""
-        total = Size()
-        left = [(value, 1)]
-        while left:
-            term, sign = left.pop()
-            op = None if isinstance(term, int) else term.owner
-            if isinstance(op, ir.Operation) and op.name in ("arith.addi", "arith.subi"):
-                a, b = op.operands
-                left += [(a, sign), (b, sign if op.name == "arith.addi" else -sign)]
-            else:
-                total += self._term(term) * sign
-        return total
-
-    def _term(self, value: ir.Value | int) -> Size:
-        known = value if isinstance(value, int) else build.constant_value(value)
-        if isinstance(value, int) or known is not None:
-            return Size(known or 0)
-        op = value.owner
-        if isinstance(op, ir.Block):
-            return Size.of(value)
-        if op.name == "arith.muli":
-            a, b = map(self.value, op.operands)
-            return a * b
-        if op.name in ("memref.dim", "tensor.dim"):
-            axis = build.constant_value(op.operands[1])
-            if axis is not None:
-                return self.size(op.operands[0], axis)
-        return Size.of(value)
-
-    def size(self, x: ir.Value, axis: int) -> Size:
-        """A size of a memref or tensor."""
-        shaped = ir.ShapedType(x.type)
-        if not shaped.is_dynamic_dim(axis):
-            return self.value(shaped.get_dim_size(axis))
+    def untold(self, x: ir.Value, axis: int) -> Size:
+        """A size that no operation tells: what a loop carries is as long as what it starts with."""
         if isinstance(x.owner, ir.Block):
             loop = x.owner.owner.operation
-            is_carried = loop.name in LOOPS and slot_of(x) >= 0
-            return self.size(start_of(loop, slot_of(x)), axis) if is_carried else Size.of((x, axis))
-        op = x.owner.operation
-        if op.name in ("memref.alloc", "tensor.empty"):
-            dynamic = [i for i in range(shaped.rank) if shaped.is_dynamic_dim(i)]
-            return self.value(op.operands[dynamic.index(axis)])
-        if op.name in _SAME_SIZE:
-            return self.size(op.operands[0], axis)
-        if op.name == "memref.reinterpret_cast":
-            return self.value(stated(op)[1][axis])
-        if op.name in ("memref.subview", "tensor.extract_slice"):
-            kept = kept_axes(op)
-            return Size.of((x, axis)) if kept is None else self.value(stated(op)[1][kept[axis]])
-        return Size.of((x, axis))
-
-    def sizes(self, x: ir.Value) -> list[Size]:
-        """All sizes of a memref or tensor."""
-        return [self.size(x, axis) for axis in range(ir.ShapedType(x.type).rank)]
+            if loop.name in LOOPS and slot_of(x) >= 0:
+                return self.size(start_of(loop, slot_of(x)), axis)
+        return super().untold(x, axis)
 
     # -- regions ---------------------------------------------------------------------------------------------
 
@@ -147,7 +95,7 @@ class Regions:
         if name == "bufferization.to_buffer":
             return self._of_tensor(op.operands[0])
         if name in ("arith.select", "scf.if"):
-            return [region for x in choices_of(memref) for region in self.of(x)]
+            return [region for x in incoming(memref) for region in self.of(x)]
         if name in _CASTS:
             return self.of(op.operands[0])
         if name == "memref.extract_strided_metadata":
@@ -345,15 +293,6 @@ def _numbers(region: Region) -> set[int] | None:
 VIEWS = ("memref.subview", "memref.collapse_shape", "memref.expand_shape")
 
 
-def choices_of(result: ir.Value) -> list[ir.Value]:
-    """The values of which a conditional chooses a result."""
-    op = result.owner.operation
-    if op.name != "scf.if":
-        return list(op.operands)[1:]
-    number = ir.OpResult(result).result_number
-    return [region.blocks[0].operations[-1].operands[number] for region in op.regions]
-
-
 def body_of(loop: ir.Operation) -> ir.Block:
     """The block that a loop repeats, as far as it computes something."""
     return loop.regions[-1].blocks[0]
@@ -361,26 +300,21 @@ def body_of(loop: ir.Operation) -> ir.Block:
 
 def trips_of(loop: ir.Operation) -> int | None:
     """The number of iterations, None if unknown."""
-    bounds = [build.constant_value(x) for x in list(loop.operands)[:3]] if loop.name == "scf.for" else [None]
-    return None if None in bounds else len(range(*bounds))
+    return static_steps(loop) if loop.name == "scf.for" else None
 
 
 def slot_of(value: ir.Value) -> int:
     """The number among what a loop carries of an argument of a block of it, or of a result; -1 for what the
     condition of a loop computes, and for the number of an iteration.
     """
-    owner = value.owner
-    is_argument = isinstance(owner, ir.Block)
-    loop = owner.owner.operation if is_argument else owner.operation
-    number = int(ir.BlockArgument(value).arg_number if is_argument else ir.OpResult(value).result_number)
-    if loop.name == "scf.for":
-        return number - is_argument
+    is_argument = isinstance(value.owner, ir.Block)
+    loop = (value.owner.owner if is_argument else value.owner).operation
     first = loop.regions[0].blocks[0]
-    if is_argument and owner == first:
-        return number
-    passed = first.operations[-1].operands[1 + number]
-    is_carried = isinstance(passed.owner, ir.Block) and passed.owner == first
-    return int(ir.BlockArgument(passed).arg_number) if is_carried else -1
+    if loop.name == "scf.while" and value.owner != first:
+        passed = incoming(value)[0]
+        return slot_of(passed) if passed.owner == first else -1
+    number = int(ir.BlockArgument(value).arg_number if is_argument else ir.OpResult(value).result_number)
+    return number - (is_argument and loop.name == "scf.for")
 
 
 def start_of(loop: ir.Operation, slot: int) -> ir.Value:

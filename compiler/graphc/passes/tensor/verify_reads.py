@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from graphc.ir.build import predicate_of
 from graphc.ir.diagnostics import fail
-from graphc.ir.walk import ancestors, blocks_of, functions, is_inside, is_used, walk
+from graphc.ir.walk import ancestors, blocks_of, functions, incoming, is_inside, is_used, walk
 from graphc.passes import Pass
 from graphc.passes.tensor._regions import (
     LOOPS,
@@ -22,7 +22,6 @@ from graphc.passes.tensor._regions import (
     Regions,
     Slot,
     body_of,
-    choices_of,
     end_of,
     slot_of,
     start_of,
@@ -229,7 +228,7 @@ class _Function:
         if op.name in LOOPS:
             return self._carried(tensor, op)
         if op.name in ("scf.if", "arith.select"):
-            return [place for x in choices_of(tensor) for place in self.places(x)]
+            return [place for x in incoming(tensor) for place in self.places(x)]
         start = _start(op, tensor)
         return (
             [place for place in self.places(start) if place.is_writable] or own if start is not None else own
