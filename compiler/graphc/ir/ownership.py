@@ -14,7 +14,7 @@ from __future__ import annotations
 from graphc.ir.constants import CONSTANTS
 from graphc.ir.scan_view import ScanView, is_read, is_trace, name_of
 from graphc.ir.views import INLINED, JOINS, RENAMES, keeps_order
-from graphc.ir.walk import is_used_once
+from graphc.ir.walk import definition, is_used_once
 from graphc_dialects._mlir import ir
 from graphc_dialects.write import is_write, reads_buffer
 
@@ -27,10 +27,9 @@ def owns_memory(value: ir.Value, block: ir.Block) -> bool:
     others: arguments, results of conditionals.
     """
     while True:
-        owner = value.owner
-        if isinstance(owner, ir.Block) or owner.operation.block != block or not is_used_once(value):
+        op = definition(value)
+        if op is None or op.block != block or not is_used_once(value):
             return False
-        op = owner.operation
         if op.name == "tensor.empty":
             return True
         if op.name not in RENAMES:
@@ -58,8 +57,7 @@ def _readers_of_parts(op: ir.Operation) -> list[ir.Operation]:
     if op.name in JOINS:
         return [op]
     tokens = list(op.operands)[1:] if reads_buffer(op) else ()
-    owners = [token.owner for token in tokens if not isinstance(token.owner, ir.Block)]
-    return [owner.operation for owner in owners if is_write(owner)]
+    return [op for op in map(definition, tokens) if op is not None and is_write(op)]
 
 
 def _lies_alone(value: ir.Value, readers: list[ir.Operation], block: ir.Block) -> bool:
@@ -69,10 +67,9 @@ def _lies_alone(value: ir.Value, readers: list[ir.Operation], block: ir.Block) -
     another block, or by none (arguments, literals), is copied.
     """
     while True:
-        owner = value.owner
-        if isinstance(owner, ir.Block) or owner.operation.block != block or owner.name in CONSTANTS:
+        op = definition(value)
+        if op is None or op.block != block or op.name in CONSTANTS:
             return True
-        op = owner.operation
         users = [use.owner.operation for use in value.uses]
         if not all(user in readers or _are_fused(op, user) for user in users):
             return False

@@ -39,6 +39,18 @@ def definition(value: ir.Value, *names: str) -> ir.Operation | None:
     return None if isinstance(owner, ir.Block) or (names and owner.name not in names) else owner.operation
 
 
+def block_of(value: ir.Value) -> ir.Block:
+    """The block that defines a value, or whose argument it is."""
+    owner = value.owner
+    return owner if isinstance(owner, ir.Block) else owner.operation.block
+
+
+def is_parameter(value: ir.Value) -> bool:
+    """True if a value is an argument of a function."""
+    owner = value.owner
+    return isinstance(owner, ir.Block) and bool(owner.owner.operation.name == "func.func")
+
+
 def is_defined_in(value: ir.Value, block: ir.Block) -> bool:
     """True if an operation of a block defines a value."""
     op = definition(value)

@@ -8,6 +8,7 @@ from typing import Any
 
 from graphc.ir import build
 from graphc.ir.value import all_of
+from graphc.ir.walk import definition, is_used_once
 from graphc.lowering.carried import either
 from graphc.lowering.partial_reductions import constant, generic
 from graphc_dialects._mlir import ir
@@ -106,10 +107,8 @@ def _is_gather(op: ir.Operation, extremes: _Extremes) -> bool:
 
 def _is_new(buffer: ir.Value) -> bool:
     """True if memory has no contents that are lost if an error stops the function."""
-    owner = buffer.owner
-    if isinstance(owner, ir.Block):
-        return len(list(buffer.uses)) == 1
-    return bool(owner.name == "memref.alloc")
+    op = definition(buffer)
+    return is_used_once(buffer) if op is None else op.name == "memref.alloc"
 
 
 def _loads(generic: ir.Operation) -> Iterator[ir.Operation]:
@@ -125,9 +124,9 @@ def _depends(op: ir.Operation, argument: ir.Value) -> bool:
         value = pending.pop()
         if value == argument:
             return True
-        owner = value.owner
-        if not isinstance(owner, ir.Block) and owner.name.startswith("arith."):
-            pending += owner.operands
+        made = definition(value)
+        if made is not None and made.name.startswith("arith."):
+            pending += made.operands
     return False
 
 

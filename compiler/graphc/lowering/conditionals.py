@@ -19,7 +19,7 @@ from graphc.ir import build
 from graphc.ir.build import dtype_of
 from graphc.ir.scan_view import is_scan
 from graphc.ir.views import INLINED, UPDATES, UPDATES_PART, axis_of, part_of
-from graphc.ir.walk import ancestors, is_defined_in, is_used_once, location_of, walk
+from graphc.ir.walk import ancestors, definition, is_defined_in, is_used_once, location_of, walk
 from graphc.lowering.generic import ScalarWork, is_one_element
 from graphc.lowering.scalar_builder import Scalar, ScalarBuilder
 from graphc_dialects._base import dim_of
@@ -73,10 +73,8 @@ def _as_regions(select: Any) -> Any:
 
 def _view_again(value: ir.Value) -> Any:
     """A copy of the view that defines a value: in a region it is only computed if the region is chosen."""
-    owner = value.owner
-    if isinstance(owner, ir.Block) or owner.name not in INLINED:
-        return value
-    return owner.operation.clone(ip=ir.InsertionPoint.current).operation.results[0]
+    op = definition(value, *INLINED)
+    return value if op is None else op.clone(ip=ir.InsertionPoint.current).operation.results[0]
 
 
 def _without_updates(op: ir.Operation) -> ir.Operation:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from graphc.ir import build
 from graphc.ir.lifetimes import root_of
-from graphc.ir.walk import copy_with, is_defined_in, walk
+from graphc.ir.walk import copy_with, definition, is_defined_in, is_parameter, walk
 from graphc.lowering.loops import APART, CHEAP
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import raises
@@ -153,10 +153,7 @@ def _loops_around(load: ir.Operation, position: list[ir.Value], block: ir.Block)
 
 
 def _is_origin(memory: ir.Value) -> bool:
-    owner = memory.owner
-    if isinstance(owner, ir.Block):
-        return bool(owner.owner.name == "func.func")
-    return owner.name in _ORIGINS
+    return is_parameter(memory) or definition(memory, *_ORIGINS) is not None
 
 
 def _written(op: ir.Operation) -> list[ir.Value] | None:

@@ -40,6 +40,7 @@ from graphc.ir.views import (
     axis_of,
     bounds_of,
 )
+from graphc.ir.walk import definition
 from graphc_dialects._base import const_index, constant_value
 from graphc_dialects._mlir import ir
 
@@ -234,10 +235,8 @@ def _take_is_total(totality: Totality, op: ir.Operation) -> bool:
 
 
 def _in_range(indices: ir.Value, size: int) -> bool:
-    owner = indices.owner
-    if isinstance(owner, ir.Block) or owner.name not in CONSTANTS or size < 0:
-        return False
-    known = read_constant(owner.operation)
+    op = definition(indices, *CONSTANTS)
+    known = None if op is None or size < 0 else read_constant(op)
     return isinstance(known, np.ndarray) and bool(np.all((known >= -size) & (known < size)))
 
 

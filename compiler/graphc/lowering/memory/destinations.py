@@ -35,7 +35,7 @@ from graphc.ir.views import (
     axes_order,
     inverse_order,
 )
-from graphc.ir.walk import is_used_once, seen_through
+from graphc.ir.walk import definition, is_used_once, seen_through
 from graphc.lowering.generic import GenericBuilder, is_one_element
 from graphc.lowering.memory.layouts import metadata, reinterpret
 from graphc.lowering.memory.units import Units, computed_with, heirs
@@ -393,14 +393,14 @@ class Destinations:
         once is not: elements are computed side by side in any case.
         """
         value = _source(value)
-        owner = value.owner
-        if isinstance(owner, ir.Block):
+        made = definition(value)
+        if made is None:
             return True
-        if owner.name in PRODUCTS:
+        if made.name in PRODUCTS:
             return part.has_rows and not isinstance(value.type.element_type, ir.ComplexType)
         return part.has_rows or all(
             op.name not in REDUCTIONS or len(static_shape(op.operands[0])) - 1 in reduced_axes(op)
-            for op in self._context.fused_with(owner.operation)
+            for op in self._context.fused_with(made)
         )
 
     def buffer(self, value: ir.Value) -> ir.Value | None:
@@ -623,17 +623,18 @@ class Chains:
 def _continued(op: ir.Operation, found: dict[ir.Operation, _Chain]) -> _Chain | None:
     """The chain whose last update's result an update takes over, or None."""
     older = op.operands[0]
-    if isinstance(older.owner, ir.Block) or older.type != op.results[0].type or not is_used_once(older):
+    made = definition(older)
+    if made is None or older.type != op.results[0].type or not is_used_once(older):
         return None
-    return found.get(older.owner.operation)
+    return found.get(made)
 
 
 def is_fill(value: ir.Value) -> bool:
     """True if a value repeats one element; in a loop that no canonicalization takes for a copy."""
-    owner = value.owner
-    if isinstance(owner, ir.Block) or owner.name not in REPEATS or owner.name not in INLINED:
+    op = definition(value, *REPEATS)
+    if op is None or op.name not in INLINED:
         return False
-    return is_one_element(owner.operands[0]) and not is_one_element(value)
+    return is_one_element(op.operands[0]) and not is_one_element(value)
 
 
 def _memory_of(tensor: ir.Value) -> ir.Value:

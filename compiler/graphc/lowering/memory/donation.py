@@ -26,7 +26,7 @@ from graphc.ir.ownership import renames, updates_in_place
 from graphc.ir.scan_view import ScanView, is_state, is_trace, name_of, retention, scans, traced, writes_of
 from graphc.ir.traits import Dimension
 from graphc.ir.views import GATHERS, INLINED, JOINS, RENAMES, TAKES_ROW, UPDATES
-from graphc.ir.walk import symbol_of, walk, within
+from graphc.ir.walk import definition, seen_through, symbol_of, walk, within
 from graphc.lowering.memory.units import Units, ancestors
 from graphc.lowering.memory.vanishing import may_vanish
 from graphc.lowering.scans.recurrences import RECURRENCES, cheap_chain
@@ -82,7 +82,7 @@ def find_start(value: ir.Value, x: ir.Value, block: ir.Block) -> Start:
     """
     view = is_updated = None
     while True:
-        op = None if isinstance(value.owner, ir.Block) else value.owner.operation
+        op = definition(value)
         if op is None or op.block != block:
             raise Refused("the result of its type is not computed here")
         if any(is_write(use.owner) for use in value.uses):
@@ -186,14 +186,7 @@ def _require_same_row(
 
 def _is_of_row(value: ir.Value) -> bool:
     """True if a value is a row of a sequence, or a view of such a row."""
-    while not isinstance(value.owner, ir.Block):
-        op = value.owner
-        if op.name in TAKES_ROW:
-            return True
-        if op.name not in INLINED and op.name not in RENAMES:
-            return False
-        value = op.operands[0]
-    return False
+    return definition(seen_through(value, {*INLINED, *RENAMES} - {*TAKES_ROW}), *TAKES_ROW) is not None
 
 
 _ALIASES = frozenset({*INLINED, *RENAMES})

@@ -26,7 +26,7 @@ from typing import Any
 from graphc.ir.kinds import PER_ELEMENT, REDUCTIONS, static_shape
 from graphc.ir.scan_view import is_trace, new_rows_of
 from graphc.ir.views import COUNTS, GATHERS, INLINED, RENAMES, UPDATES
-from graphc.ir.walk import inputs_of
+from graphc.ir.walk import definition, inputs_of
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import NAME as CHECK
 from graphc_dialects.scan_verify import DECLARATIONS
@@ -197,14 +197,14 @@ def _read_with(op: ir.Operation) -> list[ir.Value]:
     seen = set(pending)
     while pending:
         for x in pending.pop().operands:
-            owner = x.owner
-            if isinstance(owner, ir.Block):
+            made = definition(x)
+            if made is None:
                 continue
-            if number is None or _cluster(owner.operation) != number:
+            if number is None or _cluster(made) != number:
                 found[x] = None
-            elif owner.operation not in seen:
-                seen.add(owner.operation)
-                pending.append(owner.operation)
+            elif made not in seen:
+                seen.add(made)
+                pending.append(made)
     return list(found)
 
 
@@ -384,8 +384,8 @@ class Units:
 def _computed_in_place(value: ir.Value) -> list[ir.Value]:
     """Results of what takes part in computing a value, or what it is a view of, in memory that is given."""
     found = computed_with(value)
-    while not isinstance(value.owner, ir.Block) and value.owner.name in RENAMES:
-        value = value.owner.operands[0]
+    while (op := definition(value)) is not None and op.name in RENAMES:
+        value = op.operands[0]
         found += computed_with(value)
     return found
 

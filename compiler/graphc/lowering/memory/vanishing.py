@@ -13,6 +13,7 @@ from graphc.ir.build import dtype_of
 from graphc.ir.constants import CONSTANTS, read_constant
 from graphc.ir.kinds import PER_ELEMENT
 from graphc.ir.views import INLINED, RENAMES
+from graphc.ir.walk import definition
 from graphc.ops.elementwise import ROWS
 from graphc_dialects._mlir import ir
 
@@ -42,8 +43,7 @@ def _computes(op: ir.Operation) -> bool:
 
 def _is_firm(value: ir.Value, neutral: tuple[int, ...]) -> bool:
     """True if arithmetic with a value has none of its rules: all but constants and what may vanish itself."""
-    while not isinstance(value.owner, ir.Block):
-        op = value.owner.operation
+    while (op := definition(value)) is not None:
         if op.name in CONSTANTS:
             return _is_other(read_constant(op), neutral)
         if op.name not in INLINED and op.name not in RENAMES:

@@ -7,6 +7,7 @@ from typing import Any
 
 from graphc.ir import build
 from graphc.ir.views import INLINED, axes_order, axis_of
+from graphc.ir.walk import definition
 from graphc.lowering.memory.destinations import Destination, Size, is_empty
 from graphc.lowering.rules import Conversion, lowers
 from graphc.lowering.scans.buffers import allocate
@@ -108,13 +109,8 @@ def join(context: Any, op: ir.Operation) -> None:
 
 
 def _put(context: Conversion, value: ir.Value, block: ir.Block) -> None:
-    owner = value.owner
-    if (
-        not isinstance(owner, ir.Block)
-        and owner.name in INLINED
-        and owner.operation.block == block
-        and not context.is_materialised(value)
-    ):
+    op = definition(value, *INLINED)
+    if op is not None and op.block == block and not context.is_materialised(value):
         context.tensor_of(value)
         context.destinations.finish([value])
     else:

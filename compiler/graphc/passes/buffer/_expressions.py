@@ -7,7 +7,7 @@ from collections.abc import Container, Iterator
 from functools import reduce
 
 from graphc.ir.build import predicate_of
-from graphc.ir.walk import definition, incoming
+from graphc.ir.walk import definition, incoming, is_parameter
 from graphc.lowering.memory.layouts import size_of
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
@@ -71,10 +71,9 @@ class Expressions:
 
     def _untold(self, memref: ir.Value, axis: int) -> int:
         """The expression of a size of an argument, or of what a loop carries, which keeps its sizes."""
-        op = (definition(memref) or memref.owner.owner).operation
-        if op.name == "scf.for":
+        if (definition(memref) or memref.owner.owner).name == "scf.for":
             return self.size(incoming(memref)[0], axis)
-        return self._add(["dim", memref.arg_number, axis] if op.name == "func.func" else ["?"])
+        return self._add(["dim", memref.arg_number, axis] if is_parameter(memref) else ["?"])
 
     def _number(self, value: ir.Value) -> int:
         if isinstance(value.owner, ir.Block):

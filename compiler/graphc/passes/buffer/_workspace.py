@@ -19,6 +19,7 @@ from graphc.ir.build import const_index, declare
 from graphc.ir.helpers import declare_helper
 from graphc.ir.lifetimes import VIEWS, root_of
 from graphc.ir.value import larger
+from graphc.ir.walk import definition
 from graphc.library import helpers as library
 from graphc.library.places import ALIGNMENT, Interval, aligned, pack
 from graphc.lowering.memory.layouts import address
@@ -96,11 +97,11 @@ def _product(value: ir.Value) -> tuple[int, list[ir.Value]]:
     number = constant_value(value)
     if number is not None:
         return max(number, 0), []
-    owner = value.owner
-    if not isinstance(owner, ir.Block) and owner.operation.name == "arith.muli":
-        (a, left), (b, right) = map(_product, owner.operation.operands)
-        return a * b, left + right
-    return 1, [value]
+    made = definition(value, "arith.muli")
+    if made is None:
+        return 1, [value]
+    (a, left), (b, right) = map(_product, made.operands)
+    return a * b, left + right
 
 
 class Mover:
@@ -126,10 +127,9 @@ class Mover:
         return memo[value]
 
     def _known_from(self, value: ir.Value, memo: dict[ir.Value, float]) -> float:
-        owner = value.owner
-        if isinstance(owner, ir.Block):
+        op = definition(value)
+        if op is None:
             return -math.inf
-        op = owner.operation
         if op.name == "memref.alloc":
             return math.inf  # It will be made where it is first used.
         computed = self._lifetimes.position(op) + 1
@@ -139,11 +139,10 @@ class Mover:
 
     def move(self, value: ir.Value, position: int) -> None:
         """Makes a value known before the operation at a position; `known_from` has allowed it."""
-        owner = value.owner
+        op = definition(value)
         # What has no position is a view that took the place of one before it, when its buffer was placed.
-        if isinstance(owner, ir.Block) or self._lifetimes.positions.get(owner.operation, -1) < position:
+        if op is None or self._lifetimes.positions.get(op, -1) < position:
             return
-        op = owner.operation
         for operand in op.operands:
             self.move(operand, position)
         op.move_before(self._lifetimes.operations[position])

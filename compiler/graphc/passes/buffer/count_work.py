@@ -154,7 +154,6 @@ _ADDRESSES = frozenset(
         *("llvm.inttoptr", "llvm.getelementptr"),
     }
 )
-_BEFORE = ("memref.alloca",)
 
 
 class Traffic:
@@ -247,7 +246,7 @@ class Traffic:
             self._written.add(root)
         elif root in self._written:
             return
-        if not isinstance(root.owner, ir.Block) and root.owner.name in _BEFORE:
+        if definition(root, "memref.alloca") is not None:
             return
         depends = frozenset[int]().union(*map(self._dependencies, address))
         key = (root, write, tuple(address), tuple(count))

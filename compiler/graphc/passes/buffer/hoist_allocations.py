@@ -7,7 +7,7 @@ from typing import Any
 
 from graphc.ir import build
 from graphc.ir.helpers import declare_helper
-from graphc.ir.walk import ancestors, blocks_of, walk_for
+from graphc.ir.walk import ancestors, blocks_of, definition, walk_for
 from graphc.library.helpers import Arena
 from graphc.passes import Pass
 from graphc_dialects._mlir import ir
@@ -122,13 +122,10 @@ def _is_invariant(value: ir.Value, loop: ir.Operation) -> bool:
     """True if a size can be computed before the loop."""
     if not is_inside(value, loop):
         return True
-    owner = value.owner
-    if isinstance(owner, ir.Block):
+    op = definition(value)
+    if op is None or op.name.startswith(_FIXED) or not op.name.startswith(_MOVABLE):
         return False
-    name = owner.operation.name
-    if name.startswith(_FIXED) or not name.startswith(_MOVABLE):
-        return False
-    return all(_is_invariant(x, loop) for x in owner.operation.operands)
+    return all(_is_invariant(x, loop) for x in op.operands)
 
 
 def _give_back(module: ir.Module, loop: ir.Operation) -> None:
@@ -153,10 +150,7 @@ def _is_guarded(op: ir.Operation, loop: ir.Operation) -> bool:
 
 def _are_sizes_of_array(sizes: Any) -> bool:
     """True if at most one size is unknown, which is that of an array: it does no harm unless it is needed."""
-    owners = [size.owner for size in sizes]
-    return len(owners) <= 1 and all(
-        not isinstance(owner, ir.Block) and owner.operation.name == "memref.dim" for owner in owners
-    )
+    return len(sizes) <= 1 and all(definition(size, "memref.dim") is not None for size in sizes)
 
 
 def _move(op: ir.Operation, loop: ir.Operation) -> None:

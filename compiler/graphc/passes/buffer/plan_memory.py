@@ -19,7 +19,7 @@ from graphc.ir import plain
 from graphc.ir.diagnostics import fail, node_of
 from graphc.ir.helpers import callee_of
 from graphc.ir.lifetimes import VIEWS, Lifetimes, root_of
-from graphc.ir.walk import ancestors, blocks_outside_loops, functions, walk_for
+from graphc.ir.walk import ancestors, blocks_outside_loops, functions, is_parameter, walk_for
 from graphc.library.places import Interval, aligned, first_fit
 from graphc.lowering.converter import FIRST_RESULT
 from graphc.lowering.memory.layouts import size_of
@@ -229,7 +229,7 @@ def _reads(memref: ir.Value) -> int:
 
 
 def _kind(memref: ir.Value) -> str:
-    if not isinstance(memref.owner, ir.Block) or memref.owner.owner.operation.name != "func.func":
+    if not is_parameter(memref):
         return "buffer"
     return "result" if _is_written(memref, set()) else "input"
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from graphc.ir.lifetimes import VIEWS, Lifetimes
-from graphc.ir.walk import functions
+from graphc.ir.walk import definition, functions
 from graphc.passes import Pass
 from graphc.passes.buffer.outline_loops import minimum_of
 from graphc_dialects._base import constant_value
@@ -206,5 +206,5 @@ def _is_range_of(inner: ir.Operation, outer: ir.Operation, variable: ir.Value) -
 
 
 def _is_made_by(value: ir.Value, name: str, operand: ir.Value) -> bool:
-    owner = value.owner
-    return not isinstance(owner, ir.Block) and owner.name == name and operand in owner.operands
+    made = definition(value, name)
+    return made is not None and operand in made.operands

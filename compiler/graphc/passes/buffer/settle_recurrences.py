@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from graphc.ir import build
 from graphc.ir.lifetimes import root_of
 from graphc.ir.value import smaller
-from graphc.ir.walk import copy_with, static_steps, walk_for
+from graphc.ir.walk import copy_with, is_parameter, static_steps, walk_for
 from graphc.lowering.carried import loop as count
 from graphc.passes import Pass
 from graphc_dialects._mlir import ir
@@ -116,8 +116,7 @@ def _is_autonomous(loop: ir.Operation) -> bool:
 def _stays(buffer: ir.Value, written: set[ir.Value]) -> bool:
     """True if a buffer is an argument of the function, none of which overlap, and is not written."""
     root = root_of(buffer)
-    owner = root.owner
-    return isinstance(owner, ir.Block) and owner.owner.name == "func.func" and root not in written
+    return is_parameter(root) and root not in written
 
 
 def _settle(loop: ir.Operation, size: int) -> None:

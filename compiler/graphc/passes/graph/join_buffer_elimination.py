@@ -22,7 +22,7 @@ from graphc.ir.views import (
     keeps_order,
     order_of,
 )
-from graphc.ir.walk import functions, location_of
+from graphc.ir.walk import definition, functions, location_of, seen_through
 from graphc.passes import Pass
 from graphc.passes.graph._joins import JoinRules
 from graphc_dialects._mlir import ir
@@ -92,15 +92,13 @@ class JoinWriter:
 
     def _stream(self, join: ir.Operation, operand: ir.Value, axis: int) -> _Stream:
         """Walks up from an operand to what computes it."""
-        while _defining(operand) == "tensor.cast":
-            operand = operand.owner.operands[0]
+        operand = seen_through(operand, ("tensor.cast",))
         # A slice lies in one piece only if nothing comes before the joined axis.
         contiguous = all(size == 1 for size in list(join.results[0].type.shape)[:axis])
         stream = _Stream(operand, operand)
         value = operand
         views: list[ir.Operation] = []
-        while _defining(value) in RENAMES and value.owner.operation.block == join.block:
-            view = value.owner.operation
+        while (view := definition(value, *RENAMES)) is not None and view.block == join.block:
             if view.name in RESHAPES and not contiguous:
                 break
             if not keeps_order(view):
@@ -178,8 +176,8 @@ def _create(name: str, results: list[str], operands: list[ir.Value], **attribute
 def _known_type(value: ir.Value) -> ir.Type:
     """The type of a value, with sizes that are known before casts: views drop axes of static size 1."""
     shape, element_type = list(value.type.shape), value.type.element_type
-    while _defining(value) in SAME_ARRAY:
-        value = value.owner.operands[0]
+    while (view := definition(value, *SAME_ARRAY)) is not None:
+        value = view.operands[0]
         sizes = zip(shape, value.type.shape, strict=True)
         shape = [size if size >= 0 else known for size, known in sizes]
     return tensor_type(shape, element_type)
@@ -187,22 +185,15 @@ def _known_type(value: ir.Value) -> ir.Type:
 
 def _is_updated(value: ir.Value) -> bool:
     """True if a value is the result of an update of an updated array."""
-    return _defining(value) in UPDATES and _defining(value.owner.operands[0]) in UPDATES
-
-
-def _defining(value: ir.Value) -> str:
-    owner = value.owner
-    return "" if isinstance(owner, ir.Block) else owner.name
+    update = definition(value, *UPDATES)
+    return update is not None and definition(update.operands[0], *UPDATES) is not None
 
 
 def _is_computed(value: ir.Value, block: ir.Block) -> bool:
     """True if an operation of the block computes a value in memory that is chosen for it."""
-    owner = value.owner
-    if isinstance(owner, ir.Block) or owner.operation.block != block:
-        return False
-    if owner.name == "scf.if":
-        return True  # Each region computes its value there.
-    return computes(owner.operation)
+    op = definition(value)
+    # Each region of a conditional computes its value there.
+    return op is not None and bool(op.block == block) and (op.name == "scf.if" or computes(op))
 
 
 @record()

@@ -24,7 +24,7 @@ from graphc.ir.views import (
     order_of,
     transposed_order,
 )
-from graphc.ir.walk import functions, is_used_once, walk
+from graphc.ir.walk import block_of, functions, is_used_once, walk
 from graphc.passes import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
@@ -412,9 +412,7 @@ def _is_invariant(op: ir.Operation, block: ir.Block) -> bool:
     parent = block.owner
     if not is_scan(parent.operation):
         return False
-    owner = op.operands[0].owner
-    where = owner if isinstance(owner, ir.Block) else owner.operation.block
-    return bool(where != block)
+    return bool(block_of(op.operands[0]) != block)
 
 
 def _permuted(rw: Rewriter, x: ir.Value, order: ir.Value, inverse: int) -> ir.Value:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from graphc.ir.walk import symbol_of
+from graphc.ir.walk import definition, symbol_of
 from graphc.passes.llvm._code import (
     Counted,
     branch_to,
@@ -96,9 +96,7 @@ class _Outlining:
         for op in [self._compare, *(op.operation for op in self._body.operations)]:
             for value in op.operands:
                 if value not in self._own:
-                    owner = value.owner
-                    again = not isinstance(owner, ir.Block) and owner.name in CONSTANTS
-                    (constants if again else passed)[value] = None
+                    (passed if definition(value, *CONSTANTS) is None else constants)[value] = None
         return list(passed), list(constants)
 
     def _is_read_after(self, value: ir.Value) -> bool:

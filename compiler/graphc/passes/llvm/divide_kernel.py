@@ -9,7 +9,7 @@ from dataclasses import field
 from typing import Any
 
 from graphc.ir.helpers import callee_of, declared
-from graphc.ir.walk import symbol_of, walk
+from graphc.ir.walk import definition, symbol_of, walk
 from graphc.library.helpers import Helper, Split
 from graphc.passes import Pass
 from graphc.passes.llvm import _kernel as frame
@@ -166,10 +166,8 @@ class _Division:
             # Sizes of a loop are read by what shares it.
             read = position < 4 if more else False
             read = read or any(True for _ in parameters[position - more].uses)
-            owner = value.owner
-            constant = ""
-            if not isinstance(owner, ir.Block) and owner.name == "llvm.mlir.constant":
-                constant = str(owner.attributes["value"])
+            made = definition(value, "llvm.mlir.constant")
+            constant = "" if made is None else str(made.attributes["value"])
             arguments.append(Argument(kind, value, constant) if read else Argument(kind))
         return arguments
 

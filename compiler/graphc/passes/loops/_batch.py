@@ -196,12 +196,12 @@ class Batcher:
         stack = self._source(self, value)
         if stack is not None:
             return Batch(self.cast(stack, self.stack_type(value.type)), True)
-        owner = value.owner
-        if isinstance(owner, ir.Block):
+        op = definition(value)
+        if op is None:
             return None
         try:
-            with owner.location:
-                return self._build(owner.operation)
+            with op.location:
+                return self._build(op)
         except CannotBatch:
             return None
 
@@ -269,11 +269,11 @@ class Batcher:
 
     def dimshuffle(self, value: ir.Value, order: Sequence[int]) -> ir.Value:
         """`graphc.dimshuffle`, composed with one before it; nothing if nothing changes."""
-        owner = value.owner
-        inner = None if isinstance(owner, ir.Block) else order_of(owner)
-        if inner is not None:
+        op = definition(value)
+        inner = None if op is None else order_of(op)
+        if op is not None and inner is not None:
             order = [inner[axis] if axis >= 0 else -1 for axis in order]
-            value = owner.operands[0]
+            value = op.operands[0]
         shape = value.type.shape
         if list(order) == list(range(len(shape))):
             return value

@@ -27,6 +27,7 @@ from graphc.ir.rewrite import tensor_type
 from graphc.ir.scan_view import ScanView, counts_steps, name_of, retention, window_of
 from graphc.ir.size import Size
 from graphc.ir.views import TAKES_PART, TAKES_ROW, Bound, bounds_of, part_of, stack_of_one
+from graphc.ir.walk import definition
 from graphc_dialects._base import const_index, constant_value
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_shapes import UnknownSize, trace_size
@@ -200,9 +201,9 @@ def _leaves(value: ir.Value) -> set[ir.Value | tuple[ir.Value, int]]:
         key = key_of(top)
         if isinstance(key, int):
             continue
-        owner = top.owner
-        if not isinstance(owner, ir.Block) and owner.operation.name in _TRANSPARENT:
-            pending.extend(owner.operation.operands)
+        op = definition(top)
+        if op is not None and op.name in _TRANSPARENT:
+            pending.extend(op.operands)
         else:
             found.add(key)
     return found
@@ -390,11 +391,9 @@ class LastRowUses:
                 return None
             size = self._sizes[key[0]]
             return exactly(self._rows) if size is None else evaluator.range(size)
-        owner = key.owner
-        counts = not isinstance(owner, ir.Block) and counts_steps(owner)
-        if counts and owner.operands[0] == self._view.op.results[0]:
-            return exactly(X)
-        return None
+        op = definition(key)
+        counts = op is not None and counts_steps(op) and op.operands[0] == self._view.op.results[0]
+        return exactly(X) if counts else None
 
     def _is_always(self, values: list[ir.Value], wanted: Size) -> bool:
         """True if the sum of index values is a function of the number of iterations, if there are any."""

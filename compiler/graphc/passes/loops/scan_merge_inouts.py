@@ -25,6 +25,7 @@ from graphc.ir.scan_view import (
     writes_of,
 )
 from graphc.ir.views import take_rows
+from graphc.ir.walk import definition
 from graphc.passes import Pass
 from graphc_dialects._base import const_index, dim_of
 from graphc_dialects._mlir import ir
@@ -101,10 +102,8 @@ class Numbering:
 
     def _outer(self, value: ir.Value) -> int:
         """A negative number for a value from outside; equal ones for literals that are equal."""
-        owner = value.owner
-        key: Any = value
-        if not isinstance(owner, ir.Block) and owner.name in CONSTANTS:
-            key = (owner.name, constant_identity(owner), value.type)
+        op = definition(value, *CONSTANTS)
+        key: Any = value if op is None else (op.name, constant_identity(op), value.type)
         return self._outside.setdefault(key, -1 - len(self._outside))
 
     def __getitem__(self, value: ir.Value) -> int:

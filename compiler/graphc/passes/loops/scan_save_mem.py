@@ -39,6 +39,7 @@ from graphc.ir.views import (
     order_of,
     part_of,
 )
+from graphc.ir.walk import definition
 from graphc.passes import Pass
 from graphc.passes.loops._consumers import (
     Bounds,
@@ -358,10 +359,10 @@ def _slice_for_take(take: ir.Operation) -> Any:
     """The slice that takes one row at a constant position, with the check of its bounds; or None."""
     x, indices = take.operands
     rank = len(indices.type.shape)
-    owner = indices.owner
-    if axis_of(take) or isinstance(owner, ir.Block) or owner.operation.name not in CONSTANTS:
+    known = definition(indices, *CONSTANTS)
+    if axis_of(take) or known is None:
         return None
-    position = read_constant(owner.operation)
+    position = read_constant(known)
     if position is None or position.size != 1:
         return None
     at = int(position.flat[0])
@@ -640,11 +641,8 @@ def _parts(value: ir.Value) -> set[object]:
 
 def _structure(value: ir.Value, depth: int = _DEPTH) -> Any:
     """Structure of an index value's computation, equal for equal computations."""
-    key, owner = key_of(value), value.owner
-    if key is not value or isinstance(owner, ir.Block) or not depth:
-        return key
-    op = owner.operation
-    if not op.name.startswith("arith."):
+    key, op = key_of(value), definition(value)
+    if key is not value or op is None or not depth or not op.name.startswith("arith."):
         return key
     predicate = (predicate_of(op),) if "predicate" in op.attributes else ()
     return (op.name, *predicate, *(_structure(x, depth - 1) for x in op.operands))

@@ -35,7 +35,7 @@ from graphc.ir.scan_view import (
 )
 from graphc.ir.traits import BATCH, Batch, CannotBatch
 from graphc.ir.views import INLINED, TAKES_ROW, counted, row_at, take_rows
-from graphc.ir.walk import inputs_of, named_attributes
+from graphc.ir.walk import definition, inputs_of, named_attributes
 from graphc.passes import Pass
 from graphc.passes.loops._batch import Batcher, Rule, coefficient, copy_index
 from graphc.passes.loops._consumers import LastRowUses
@@ -50,10 +50,10 @@ from graphc_runtime.record import record
 
 def is_sequence_row(view: ScanView, value: ir.Value) -> bool:
     """True if a value of the body is a row of an outside tensor, at an index that moves with `t`."""
-    owner = value.owner
-    if isinstance(owner, ir.Block) or owner.name not in TAKES_ROW:
+    take = definition(value, *TAKES_ROW)
+    if take is None:
         return False
-    x, index = owner.operands
+    x, index = take.operands
     return not view.is_inside(x) and coefficient(view, index) in (1, -1)
 
 
@@ -107,10 +107,10 @@ class KeptRows:
         known = self._kept.get(value)
         if known is not None:
             return known
-        owner = value.owner
-        if isinstance(owner, ir.Block) or not self._view.reads_state(owner):
+        op = definition(value)
+        if op is None or not self._view.reads_state(op):
             return None
-        carry = self._carries[name_of(owner)]
+        carry = self._carries[name_of(op)]
         return carry if writes_of(carry) == [0] and retention(carry)[0] == "all" else None
 
     def add(self, collect: ir.Operation) -> None:
@@ -284,11 +284,9 @@ def batcher_of(
 
 def _iterations(b: Batcher, value: Any, start: ir.Value) -> Any:
     """The index of the iteration as a tensor, or None if the value is not that."""
-    owner = value.owner
-    if isinstance(owner, ir.Block) or owner.name != "tensor.from_elements" or len(value.type.shape):
-        return None
-    number = owner.operands[0].owner
-    if isinstance(number, ir.Block) or number.name != "arith.index_cast":
+    made = definition(value, "tensor.from_elements")
+    number = None if made is None else definition(made.operands[0], "arith.index_cast")
+    if number is None or len(value.type.shape):
         return None
     slope = coefficient(b.view, number.operands[0])
     if slope not in (1, -1):
@@ -323,12 +321,12 @@ def needed(view: ScanView, values: Iterable[ir.Value]) -> list[ir.Operation]:
     pending = list(values)
     while pending:
         value = pending.pop()
-        owner = value.owner
-        if isinstance(owner, ir.Block) or not view.is_inside(value) or owner.operation in found:
+        op = definition(value)
+        if op is None or not view.is_inside(value) or op in found:
             continue
-        found.add(owner.operation)
-        if owner.name not in TAKES_ROW and not is_read(owner):
-            pending.extend(x for x in owner.operands if isinstance(x.type, ir.RankedTensorType))
+        found.add(op)
+        if op.name not in TAKES_ROW and not is_read(op):
+            pending.extend(x for x in op.operands if isinstance(x.type, ir.RankedTensorType))
     return [op for op in view.work() if op in found]
 
 

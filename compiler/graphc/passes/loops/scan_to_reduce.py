@@ -15,6 +15,7 @@ from graphc.ir.known_rows import is_splat
 from graphc.ir.rewrite import erase_unused, tensor_type
 from graphc.ir.scan_view import ScanView, scans, taps_of, writes_of
 from graphc.ir.traits import Batch, CannotBatch
+from graphc.ir.walk import definition
 from graphc.passes import Pass
 from graphc.passes.loops._batch import Batcher
 from graphc.passes.loops._consumers import LastRowUses
@@ -119,9 +120,9 @@ def _kind(op: ir.Operation, boolean: bool) -> str | None:
 def _uncast(view: ScanView, value: ir.Value, path: set[ir.Operation]) -> ir.Operation | None:
     """The operation of the body below changes of static sizes, which are added to the path."""
     while True:
-        if isinstance(value.owner, ir.Block) or not view.is_inside(value):
+        op = definition(value)
+        if op is None or not view.is_inside(value):
             return None
-        op = value.owner.operation
         if op.name != "tensor.cast":
             return op
         path.add(op)

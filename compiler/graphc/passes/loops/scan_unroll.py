@@ -25,7 +25,7 @@ from graphc.ir.scan_view import (
     writes_of,
 )
 from graphc.ir.views import joined, order_of, repeated, row_at, stack_of_one, stacked_order, with_sizes
-from graphc.ir.walk import copy_with, walk
+from graphc.ir.walk import copy_with, definition, walk
 from graphc.passes import Pass
 from graphc_dialects._base import const_index, dim_of
 from graphc_dialects._mlir import ir
@@ -209,11 +209,9 @@ class _Iterations:
 
 def _expanded_row(initial: ir.Value) -> Any:
     """The row that `initial` is a stack of one of, if that is how it was made."""
-    owner = initial.owner
-    if isinstance(owner, ir.Block):
-        return None
-    order = order_of(owner.operation)
-    row = None if order is None else owner.operation.operands[0]
+    op = definition(initial)
+    order = None if op is None else order_of(op)
+    row = None if op is None or order is None else op.operands[0]
     return row if row is not None and order == stacked_order(len(row.type.shape)) else None
 
 

@@ -13,7 +13,17 @@ from dataclasses import replace
 
 from graphc.ir.build import predicate_of
 from graphc.ir.diagnostics import fail
-from graphc.ir.walk import ancestors, blocks_of, functions, incoming, is_inside, is_used, walk
+from graphc.ir.walk import (
+    ancestors,
+    block_of,
+    blocks_of,
+    definition,
+    functions,
+    incoming,
+    is_inside,
+    is_used,
+    walk,
+)
 from graphc.passes import Pass
 from graphc.passes.tensor._regions import (
     LOOPS,
@@ -301,9 +311,8 @@ class _Function:
 
     def _order(self, tensor: ir.Value, write: ir.Operation, read: ir.Operation) -> _Order | None:
         """The ways in which a write comes after a tensor and before a read of it; None if there is none."""
-        owner = tensor.owner
-        block = owner if isinstance(owner, ir.Block) else owner.operation.block
-        start = -1 if isinstance(owner, ir.Block) else self._positions[owner.operation]
+        block, made = block_of(tensor), definition(tensor)
+        start = -1 if made is None else self._positions[made]
         writer, reader = _in_block(write, block), _in_block(read, block)
         if writer is None or reader is None or self._positions[writer] < start:
             return None
@@ -344,8 +353,8 @@ def _in_block(op: ir.Operation, block: ir.Block) -> ir.Operation | None:
 
 
 def _is_name_of(name: ir.Value, tensor: ir.Value) -> bool:
-    while name != tensor and not isinstance(name.owner, ir.Block) and name.owner.name in _NAMES:
-        name = name.owner.operands[0]
+    while name != tensor and (op := definition(name, *_NAMES)) is not None:
+        name = op.operands[0]
     return bool(name == tensor)
 
 
@@ -375,8 +384,7 @@ def _may_write_what_it_reads(op: ir.Operation, number: int) -> bool:
 
 
 def _refuse(tensor: ir.Value, write: ir.Operation, reader: ir.Operation) -> None:
-    owner = tensor.owner
-    made = owner.owner if isinstance(owner, ir.Block) else owner
+    made = definition(tensor) or tensor.owner.owner
     fail(
         write,
         f"'{write.name}' overwrites a value that is read later: what '{made.name}' at {made.location} placed "
