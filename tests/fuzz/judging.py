@@ -16,7 +16,7 @@ import numpy as np
 
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.function_graph import FunctionGraph
-from graphc.graph.reference import perform_node
+from graphc.graph.thunks import perform_node
 from graphc.graph.traversal import ancestors
 from graphc.ops.elementwise import Elementwise
 from graphc.ops.ifelse import IfElse

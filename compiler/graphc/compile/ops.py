@@ -19,7 +19,7 @@ from graphc.errors import UndefinedGradientError
 from graphc.graph.basic import Apply, Maybe, Variable, Variables, describe
 from graphc.graph.op import Op
 from graphc.graph.tensor.type import TensorType
-from graphc.graph.thunks import CallThunk
+from graphc.graph.thunks import CallThunk, Cells
 from graphc.graph.type import Type, as_type
 from graphc.graph.undefined import is_discrete
 from graphc_runtime.marshal import demand_numbers
@@ -99,11 +99,11 @@ class PythonFunction(Op):
         input_registers: Sequence[Register],
         output_registers: Sequence[Register],
     ) -> Thunk:
-        cells = (output_computed, input_registers, output_registers)
+        cells = Cells(input_computed, output_computed, input_registers, output_registers)
         if len(node.outputs) == 1 and type(self).perform is PythonFunction.perform:
             # The usual case, without the cost of the others.
-            return CallThunk(self.function, self._store, node, *cells)
-        return super().make_thunk(node, input_computed, *cells)
+            return CallThunk(self.function, self._store, node, cells)
+        return super().make_thunk(node, *cells)
 
     def _store(self, node: Apply, values: object, output_storage: Sequence[Register]) -> None:
         """Stores the results of the function as one value for each output."""

@@ -21,10 +21,10 @@ from typing import Any
 from graphc.emit.emitter import is_hidden_argument, why_not_native
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.function_graph import FunctionGraph
-from graphc.graph.reference import perform_node
 from graphc.graph.replace import rebuild
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.tensor.variable import TensorConstant
+from graphc.graph.thunks import perform_node
 from graphc.graph.traversal import toposort
 from graphc.ops.advanced import Put, Take
 from graphc.ops.create import Iota

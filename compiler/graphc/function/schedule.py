@@ -550,7 +550,7 @@ class _Builder:
         for node, readers in before.items():
             (number,) = steps_of[node]
             step = self._steps[number]
-            step.overwrites = tuple(dict.fromkeys(i for each in node.op.destroy_map.values() for i in each))
+            step.overwrites = node.op.overwritten
             step.readers = tuple(dict.fromkeys(k for reader in readers for k in steps_of[reader]))
             if demands is not None:
                 # Readers that are needed whenever the node is can run first; the others may never run.

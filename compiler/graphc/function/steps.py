@@ -15,9 +15,9 @@ from graphc.graph.basic import Apply, Variable
 from graphc.graph.demand import sides
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.op import Op
-from graphc.graph.thunks import ForeignThunk, LoopThunk, UserThunk, user_thunk
+from graphc.graph.thunks import Cells, ForeignThunk, LoopThunk, UserThunk, user_thunk
 from graphc_runtime.record import record
-from graphc_runtime.thunk import Flag, FunctionThunk, Register, Thunk, value_thunk
+from graphc_runtime.thunk import FunctionThunk, Register, Thunk, value_thunk
 
 if TYPE_CHECKING:
     from graphc.graph.contract import Executor
@@ -29,16 +29,6 @@ class Observer(Protocol):
     def observe(self, step: Segment | NodeStep, thunk: Thunk, cells: Cells) -> Thunk:
         """The thunk to run instead of ``thunk``."""
         ...
-
-
-@record()
-class Cells:
-    """Flags and registers of a thunk, as in `Op.make_thunk`."""
-
-    input_computed: Sequence[Flag]
-    output_computed: Sequence[Flag]
-    input_registers: Sequence[Register]
-    output_registers: Sequence[Register]
 
 
 @record()
@@ -69,23 +59,16 @@ class Segment:
             return str(self.nodes[0].op)
         return f"native segment of {len(self.positions)} ops"
 
-    def make(
-        self,
-        input_computed: Sequence[Flag],
-        output_computed: Sequence[Flag],
-        input_registers: Sequence[Register],
-        output_registers: Sequence[Register],
-    ) -> Thunk:
-        """See `Op.make_thunk`."""
+    def make(self, *given: Sequence[Register]) -> Thunk:
+        """The thunk over `Cells` that are given one by one; see `Op.make_thunk`."""
+        cells = Cells(*given)
+        _, flags, inputs, outputs = cells
         function, single = self.compiled.call()
         if single:
-            thunk: Thunk = value_thunk(function, input_registers, output_registers[0], output_computed[0])
+            thunk: Thunk = value_thunk(function, inputs, outputs[0], flags[0])
         else:
-            thunk = FunctionThunk(function, input_registers, output_registers, output_computed)
-        if self.observer is None:
-            return thunk
-        cells = Cells(input_computed, output_computed, input_registers, output_registers)
-        return self.observer.observe(self, thunk, cells)
+            thunk = FunctionThunk(function, inputs, outputs, flags)
+        return thunk if self.observer is None else self.observer.observe(self, thunk, cells)
 
     def observed(self, observer: Observer) -> Segment:
         """The same code, with an observer."""
@@ -136,28 +119,18 @@ class NodeStep:
         """The op."""
         return str(self.node.op)
 
-    def make(
-        self,
-        input_computed: Sequence[Flag],
-        output_computed: Sequence[Flag],
-        input_registers: Sequence[Register],
-        output_registers: Sequence[Register],
-    ) -> Thunk:
-        """See `Op.make_thunk`."""
-        node = self.node
+    def make(self, *given: Sequence[Register]) -> Thunk:
+        """The thunk over `Cells` that are given one by one; see `Op.make_thunk`."""
+        node, cells = self.node, Cells(*given)
         if self.body is not None and type(node.op).make_thunk is Op.make_thunk:
             body = self.body if self.observer is None else CountedBody(self.body, self.name)
-            thunk: Thunk = LoopThunk(node, output_computed, input_registers, output_registers, body)
+            thunk: Thunk = LoopThunk(node, cells, body)
         else:
             is_ours = type(node.op).make_thunk.__module__.startswith("graphc.")
-            make = node.op.make_thunk if is_ours else user_thunk
-            thunk = make(node, input_computed, output_computed, input_registers, output_registers)
+            thunk = node.op.make_thunk(node, *cells) if is_ours else user_thunk(node, cells)
             if isinstance(thunk, ForeignThunk | UserThunk):
                 thunk.contract.overwrites = bool(self.fgraph.destruction.destroyers)
-        if self.observer is None:
-            return thunk
-        cells = Cells(input_computed, output_computed, input_registers, output_registers)
-        return self.observer.observe(self, thunk, cells)
+        return thunk if self.observer is None else self.observer.observe(self, thunk, cells)
 
     def observed(self, observer: Observer) -> NodeStep:
         """The same step, with an observer, which also sees the body."""

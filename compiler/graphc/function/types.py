@@ -129,9 +129,7 @@ class Function(Called[Outputs]):
         """Times of calls by operation, of a function that was compiled with ``profile=True``; else None."""
         if not self.report.options.profile:
             return None
-        whole = self.executor.whole
-        segments = list(self.executor.segments()) if whole is None else [whole]
-        found: Profile = _inspection().Profile(self.report.name, segments)
+        found: Profile = _inspection().Profile(self.report.name, list(self.executor.segments()))
         return found
 
     def trace(self, *, per_op: bool = False) -> Trace:

@@ -110,8 +110,8 @@ class Contract:
     def __init__(self, node: Apply, *, strict: bool = False) -> None:
         self._node, self.strict, self.overwrites = node, strict, False
         op = node.op
-        destroyed = {i for positions in op.destroy_map.values() for i in positions}
-        self.guards = [None if i in destroyed else v.type.read_only for i, v in enumerate(node.inputs)]
+        overwritten = op.overwritten
+        self.guards = [None if i in overwritten else v.type.read_only for i, v in enumerate(node.inputs)]
         self._declared = [
             {*op.view_map.get(k, ()), *op.destroy_map.get(k, ())} for k in range(len(node.outputs))
         ]

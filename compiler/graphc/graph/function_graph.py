@@ -86,7 +86,7 @@ class _Analysis:
 
     def run(self) -> Destruction:
         for node in self._nodes:
-            for position in _destroyed_positions(node):
+            for position in node.op.overwritten:
                 self._destroy(node, position)
         self._check_outputs()
         for root, node in self._result.destroyers.items():
@@ -233,11 +233,6 @@ def require_mutable(graph: FunctionGraph, mutable: Collection[Variable]) -> None
         inner = getattr(node.op, "compiled_graph", None)
         if inner is not None:
             require_mutable(inner, ())
-
-
-def _destroyed_positions(node: Apply) -> list[int]:
-    """The inputs that a node overwrites; each once, though several outputs may name it."""
-    return list(dict.fromkeys(i for positions in node.op.destroy_map.values() for i in positions))
 
 
 def _name(node: Apply) -> str:

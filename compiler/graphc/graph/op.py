@@ -10,12 +10,10 @@ from inspect import get_annotations
 from operator import add
 from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
-import numpy as np
-
 from graphc.config import config
 from graphc.errors import TestValueError, UndefinedGradientError
 from graphc.graph.basic import Apply, Maybe, Variable, Variables, capture, missing_test_value
-from graphc.graph.thunks import perform_thunk, user_thunk
+from graphc.graph.thunks import Cells, perform_node, perform_thunk
 from graphc.graph.type import Type, as_type
 from graphc_runtime.record import record
 
@@ -172,6 +170,15 @@ class Op:
             f is not None and not f.__module__.startswith("graphc.") for f in methods
         )
 
+    def only_makes_thunks(self) -> bool:
+        """True if it has a `make_thunk` of its own and no `perform`."""
+        return type(self).perform in (None, Op.perform) and type(self).make_thunk is not Op.make_thunk
+
+    @property
+    def overwritten(self) -> tuple[int, ...]:
+        """Positions of the inputs whose memory it overwrites."""
+        return tuple(dict.fromkeys(i for positions in self.destroy_map.values() for i in positions))
+
     def make_thunk(
         self,
         node: Apply,
@@ -198,7 +205,7 @@ class Op:
             A `graphc_runtime.Thunk`. A lazy one may ask for inputs as it needs them; those that no lazy
             thunk asks for are not computed.
         """
-        return perform_thunk(node, output_computed, input_registers, output_registers)
+        return perform_thunk(node, Cells(input_computed, output_computed, input_registers, output_registers))
 
     def compute_test_value(self, node: Apply) -> None:
         """Gives outputs of a new node the test values that follow from those of its inputs.
@@ -217,18 +224,9 @@ class Op:
                 if x.owner is None and x.location:
                     missing_test_value(error, ValueError)
                 return
-        destroyed = {i for positions in self.destroy_map.values() for i in positions}
-        given = [[copy.deepcopy(x) if i in destroyed else x] for i, x in enumerate(values)]
-        found: list[Register] = [[None] for _ in node.outputs]
-        computed = [[False] for _ in found]
-        if type(self).perform in (None, Op.perform):
-            thunk: Thunk = user_thunk(node, [[True] for _ in given], computed, given, found)
-        else:
-            thunk = perform_thunk(node, computed, given, found)
-        with np.errstate(all="ignore"):
-            thunk()
-        for v, register in zip(node.outputs, found, strict=True):
-            v.tag.test_value = register[0]
+        given = [copy.deepcopy(x) if i in self.overwritten else x for i, x in enumerate(values)]
+        for v, value in zip(node.outputs, perform_node(node, given), strict=True):
+            v.tag.test_value = value
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         """Cotangents of the inputs from those of the outputs (vector-Jacobian product); None is zero."""

@@ -10,62 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphc.graph.basic import Apply, Constant, Variable
-from graphc.graph.contract import Contract, Executor, add_place
+from graphc.graph.contract import Executor
 from graphc.graph.demand import is_conditional, sides
 from graphc.graph.function_graph import FunctionGraph
-from graphc.graph.op import Op
-from graphc.graph.thunks import user_thunk
+from graphc.graph.thunks import perform_node
 
 if TYPE_CHECKING:
-    from graphc_runtime.thunk import Register
-
-
-def perform_node(
-    node: Apply, inputs: Sequence[np.ndarray], strict: bool = False, overwrites: bool = False
-) -> list[np.ndarray]:
-    """Run one node, by ``perform``, or by ``make_thunk`` of an op of a user that has nothing else.
-
-    Args:
-        node: the node.
-        inputs: values of its inputs.
-        strict, overwrites: as in `Contract`.
-
-    Raises:
-        Exception: whatever the op raises, with the op and the user's line in its message.
-        TypeError: the op broke the promise of its output types.
-    """
-    storage: list[Register] = [[None] for _ in node.outputs]
-    if node.op.is_foreign():
-        contract = Contract(node, strict=strict)
-        contract.overwrites = overwrites
-        if type(node.op).perform in (None, Op.perform) and type(node.op).make_thunk is not Op.make_thunk:
-            return _run_thunk(node, contract, inputs)
-        try:
-            with np.errstate(all="ignore"):
-                node.op.perform(node, contract.given(inputs), storage)
-            contract.settle(inputs, storage)
-        except Exception as error:
-            contract.explain(error)
-            raise
-        return [cell[0] for cell in storage]
-    try:
-        with np.errstate(all="ignore"):
-            node.op.perform(node, inputs, storage)
-        return [v.type.filter_output(cell[0]) for v, cell in zip(node.outputs, storage, strict=True)]
-    except Exception as error:
-        add_place(error, node)
-        raise
-
-
-def _run_thunk(node: Apply, contract: Contract, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Runs a thunk that is made for this one call."""
-    flags = [[False] for _ in node.outputs]
-    registers: list[Register] = [[None] for _ in node.outputs]
-    thunk = user_thunk(node, [[True] for _ in inputs], flags, [[x] for x in inputs], registers)
-    thunk.contract = contract
-    with np.errstate(all="ignore"):
-        thunk()
-    return [cell[0] for cell in registers]
+    pass
 
 
 class ReferenceExecutor(Executor):
@@ -134,5 +85,5 @@ def _chosen(node: Apply, v: Variable, known: dict[Variable, np.ndarray]) -> Vari
 
 def _arguments(node: Apply, known: dict[Variable, np.ndarray]) -> list[np.ndarray]:
     """Values of the inputs; of what is overwritten a copy, as its readers may come later or never."""
-    destroyed = {i for positions in node.op.destroy_map.values() for i in positions}
-    return [copy.deepcopy(known[x]) if i in destroyed else known[x] for i, x in enumerate(node.inputs)]
+    overwritten = node.op.overwritten
+    return [copy.deepcopy(known[x]) if i in overwritten else known[x] for i, x in enumerate(node.inputs)]

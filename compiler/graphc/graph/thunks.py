@@ -6,9 +6,9 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from sys import getrefcount
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from numpy import ndarray
+from numpy import errstate, ndarray
 
 from graphc.graph.basic import Apply, describe
 from graphc.graph.contract import ALONE, Contract, add_place
@@ -20,12 +20,21 @@ if TYPE_CHECKING:
     from graphc.graph.contract import Body
 
 
+class Cells(NamedTuple):
+    """Flags and registers of a thunk, as in `Op.make_thunk`."""
+
+    input_computed: Sequence[Flag]
+    output_computed: Sequence[Flag]
+    input_registers: Sequence[Register]
+    output_registers: Sequence[Register]
+
+
 class PerformThunk(Thunk):
     """Runs a node's ``perform`` and checks what it has computed.
 
     Args:
         node: the node.
-        output_computed, input_registers, output_registers: as in `Op.make_thunk`.
+        cells: flags and registers.
 
     Raises:
         Exception: from calls: whatever the op raises, with the op and the user's line in its message.
@@ -34,18 +43,12 @@ class PerformThunk(Thunk):
 
     __slots__ = ("_checks", "_inputs", "_node", "_outputs", "_perform")
 
-    def __init__(
-        self,
-        node: Apply,
-        output_computed: Sequence[Flag],
-        input_registers: Sequence[Register],
-        output_registers: Sequence[Register],
-    ) -> None:
+    def __init__(self, node: Apply, cells: Cells) -> None:
         self._node, self._perform = node, node.op.perform
-        self._inputs, self._outputs = input_registers, output_registers
+        _, flags, self._inputs, self._outputs = cells
         self._checks = [
             (register, flag, *v.type.exact(), v)
-            for register, flag, v in zip(output_registers, output_computed, node.outputs, strict=True)
+            for register, flag, v in zip(self._outputs, flags, node.outputs, strict=True)
         ]
         self._prepare()
 
@@ -114,7 +117,8 @@ class CallThunk(ForeignThunk):
     Args:
         function: called with the inputs' values.
         store: stores any other result in the registers of outputs, or refuses it.
-        node, output_computed, input_registers, output_registers: as in `Op.make_thunk`; there is one output.
+        node: the node, which has one output.
+        cells: flags and registers.
     """
 
     __slots__ = ("_dtype", "_first", "_flag", "_function", "_guarded", "_ndim", "_output", "_store")
@@ -124,14 +128,12 @@ class CallThunk(ForeignThunk):
         function: Callable[..., object],
         store: Callable[[Apply, object, Sequence[Register]], None],
         node: Apply,
-        output_computed: Sequence[Flag],
-        input_registers: Sequence[Register],
-        output_registers: Sequence[Register],
+        cells: Cells,
     ) -> None:
-        super().__init__(node, output_computed, input_registers, output_registers)
+        super().__init__(node, cells)
         self._function, self._store = function, store
         ((self._output, self._flag, self._dtype, self._ndim, _),) = self._checks
-        guarded = zip(self.contract.guards, input_registers, strict=True)
+        guarded = zip(self.contract.guards, cells.input_registers, strict=True)
         self._guarded = [(guard, register) for guard, register in guarded if guard is not None]
         self._first = self._guarded[0] if len(self._guarded) == 1 else None
 
@@ -165,16 +167,11 @@ class CallThunk(ForeignThunk):
         self._flag[0] = True
 
 
-def perform_thunk(
-    node: Apply,
-    output_computed: Sequence[Flag],
-    input_registers: Sequence[Register],
-    output_registers: Sequence[Register],
-) -> PerformThunk:
+def perform_thunk(node: Apply, cells: Cells) -> PerformThunk:
     """The fastest `PerformThunk` for a node; arguments as there."""
-    plain = _ToOne if len(output_registers) == 1 else PerformThunk
+    plain = _ToOne if len(cells.output_registers) == 1 else PerformThunk
     kind = ForeignThunk if node.op.is_foreign() else plain
-    return kind(node, output_computed, input_registers, output_registers)
+    return kind(node, cells)
 
 
 class UserThunk(Thunk):
@@ -183,7 +180,8 @@ class UserThunk(Thunk):
 
     Args:
         make: makes it from registers for the inputs, of which it may read those that have been computed.
-        node, input_computed, output_computed, input_registers, output_registers: as in `Op.make_thunk`.
+        node: the node.
+        cells: flags and registers.
 
     Raises:
         TypeError: it cannot be called. From calls: it has not stored an output, or asks for inputs though it
@@ -196,15 +194,12 @@ class UserThunk(Thunk):
         self,
         make: Callable[[Sequence[Register]], Callable[[], Sequence[int] | None]],
         node: Apply,
-        input_computed: Sequence[Flag],
-        output_computed: Sequence[Flag],
-        input_registers: Sequence[Register],
-        output_registers: Sequence[Register],
+        cells: Cells,
     ) -> None:
-        self._node, self._outputs, self._flags = node, output_registers, output_computed
+        self._node, self._outputs, self._flags = node, cells.output_registers, cells.output_computed
         self.contract = Contract(node)
-        seen: list[Register] = [[None] for _ in input_registers]
-        self._inputs = list(zip(input_computed, input_registers, seen, strict=True))
+        seen: list[Register] = [[None] for _ in cells.input_registers]
+        self._inputs = list(zip(cells.input_computed, cells.input_registers, seen, strict=True))
         self._thunk = make(seen)
         if not callable(self._thunk):
             raise TypeError(
@@ -245,13 +240,7 @@ class UserThunk(Thunk):
         return needed
 
 
-def user_thunk(
-    node: Apply,
-    input_computed: Sequence[Flag],
-    output_computed: Sequence[Flag],
-    input_registers: Sequence[Register],
-    output_registers: Sequence[Register],
-) -> UserThunk:
+def user_thunk(node: Apply, cells: Cells) -> UserThunk:
     """The thunk of an op with a ``make_thunk`` of its own, with the arguments of `Op.make_thunk` or with
     those of PyTensor: node, storage_map, compute_map, no_recycling.
 
@@ -262,35 +251,60 @@ def user_thunk(
 
     def make(registers: Sequence[Register]) -> Any:
         if "storage_map" not in inspect.signature(op.make_thunk).parameters:
-            return op.make_thunk(node, input_computed, output_computed, registers, output_registers)
+            return op.make_thunk(node, *cells._replace(input_registers=registers))
         variables = [*node.inputs, *node.outputs]
-        storage = dict(zip(variables, [*registers, *output_registers], strict=True))
-        computed = dict(zip(variables, [*input_computed, *output_computed], strict=True))
+        storage = dict(zip(variables, [*registers, *cells.output_registers], strict=True))
+        computed = dict(zip(variables, [*cells.input_computed, *cells.output_computed], strict=True))
         return op.make_thunk(node, storage, computed, [])  # type: ignore[call-arg, arg-type]
 
-    return UserThunk(make, node, input_computed, output_computed, input_registers, output_registers)
+    return UserThunk(make, node, cells)
+
+
+def perform_node(
+    node: Apply, inputs: Sequence[np.ndarray], strict: bool = False, overwrites: bool = False
+) -> list[np.ndarray]:
+    """Run one node, by ``perform``, or by ``make_thunk`` of an op of a user that has nothing else.
+
+    Args:
+        node: the node.
+        inputs: values of its inputs.
+        strict, overwrites: as in `Contract`.
+
+    Raises:
+        Exception: whatever the op raises, with the op and the user's line in its message.
+        TypeError: the op broke the promise of its output types.
+    """
+    registers: list[Register] = [[None] for _ in node.outputs]
+    if not node.op.is_foreign():
+        try:
+            with errstate(all="ignore"):
+                node.op.perform(node, inputs, registers)
+            return [v.type.filter_output(cell[0]) for v, cell in zip(node.outputs, registers, strict=True)]
+        except Exception as error:
+            add_place(error, node)
+            raise
+    cells = Cells([[True] for _ in inputs], [[False] for _ in registers], [[x] for x in inputs], registers)
+    thunk = user_thunk(node, cells) if node.op.only_makes_thunks() else ForeignThunk(node, cells)
+    thunk.contract = Contract(node, strict=strict)
+    thunk.contract.overwrites = overwrites
+    with errstate(all="ignore"):
+        thunk()
+    return [register[0] for register in registers]
 
 
 class LoopThunk(PerformThunk):
     """Runs a loop in Python.
 
     Args:
-        node: an op with ``run(inputs, body)``.
-        output_computed, input_registers, output_registers: as in `Op.make_thunk`.
+        node: of an op with ``run(inputs, body)``.
+        cells: flags and registers.
         body: what runs the inner graph.
     """
 
     __slots__ = ("_body",)
 
-    def __init__(
-        self,
-        node: Apply,
-        output_computed: Sequence[Flag],
-        input_registers: Sequence[Register],
-        output_registers: Sequence[Register],
-        body: Body,
-    ) -> None:
-        super().__init__(node, output_computed, input_registers, output_registers)
+    def __init__(self, node: Apply, cells: Cells, body: Body) -> None:
+        super().__init__(node, cells)
         self._body = body
         self._perform = self._iterate
 

@@ -11,12 +11,12 @@ import numpy as np
 
 from graphc.errors import DebugModeError
 from graphc.function.schedule import Schedule
-from graphc.function.steps import Cells, NodeStep, Segment
+from graphc.function.steps import NodeStep, Segment
 from graphc.graph.basic import Apply, Variable, describe
 from graphc.graph.contract import Contract, Executor
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.reference import ReferenceExecutor
-from graphc.graph.thunks import ForeignThunk, UserThunk
+from graphc.graph.thunks import Cells, ForeignThunk, UserThunk
 from graphc_runtime.symbols import kind_letter
 from graphc_runtime.thunk import Thunk
 

@@ -19,10 +19,11 @@ from graphc.errors import NanGuardError
 from graphc.function import iterations
 from graphc.function.report import CompileReport
 from graphc.function.schedule import Schedule
-from graphc.function.steps import Cells, NodeStep, Observer, Segment
+from graphc.function.steps import NodeStep, Observer, Segment
 from graphc.graph.basic import Apply, describe
 from graphc.graph.contract import Executor
 from graphc.graph.function_graph import FunctionGraph
+from graphc.graph.thunks import Cells
 from graphc_runtime.symbols import kind_letter
 from graphc_runtime.thunk import Thunk
 
@@ -103,7 +104,7 @@ class _GuardedThunk(Thunk):
 
     def __call__(self) -> Any:
         given = [register[0] for register in self._cells.input_registers]
-        overwritten = {i for each in self._node.op.destroy_map.values() for i in each}
+        overwritten = self._node.op.overwritten
         given = [copy.deepcopy(value) if i in overwritten else value for i, value in enumerate(given)]
         asked = self._inner()
         warned = _WARNED.get()

@@ -18,9 +18,10 @@ from graphc.function.compiled import Compiled
 from graphc.function.iterations import Iteration
 from graphc.function.modes import build_op_schedule
 from graphc.function.schedule import Schedule
-from graphc.function.steps import Cells, NodeStep, Segment
+from graphc.function.steps import NodeStep, Segment
 from graphc.graph.basic import Apply, SourceLocation
 from graphc.graph.contract import Executor
+from graphc.graph.thunks import Cells
 from graphc.inspect.nan_guard import GuardedExecutor
 from graphc.inspect.writers import text_table
 from graphc_runtime.callable_type import resume, suspend
