@@ -57,7 +57,7 @@ class Split:
         functions: there are functions among them.
     """
 
-    __slots__ = ("_fill", "functions", "inputs", "key", "symbolic")
+    __slots__ = ("_fill", "_given", "functions", "inputs", "key", "symbolic")
 
     def __init__(self) -> None:
         self.inputs: list[Operand | np.ndarray] = []
@@ -77,8 +77,9 @@ class Split:
             default: how the others are.
 
         Returns:
-            The arguments with each input replaced by what `fill` was given.
+            The arguments, with other inputs where this is a split of `refilled`.
         """
+        self._given = args, kwargs, policies, default
         new_args = [self.visit(x, policies.get(i, default)) for i, x in enumerate(args)]
         if not kwargs:
             return new_args, {}
@@ -88,11 +89,11 @@ class Split:
             new_kwargs[name] = self.visit(x, policies.get(name, default))
         return new_args, new_kwargs
 
-    def fill(self, values: Sequence[object]) -> Split:
-        """A split that replaces the inputs by ``values``, in order."""
+    def refilled(self, values: Sequence[object]) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments of the call with the inputs replaced by ``values``, in order."""
         other = Split()
         other._fill = iter(values)
-        return other
+        return other.visit_call(*self._given)
 
     def _take(self, x: Any, mark: Any = _INPUT) -> Any:
         self.key.append(mark)

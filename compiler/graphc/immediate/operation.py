@@ -97,26 +97,19 @@ class NoVariables(Exception):
 
 
 def trace_call(
-    env: Owner,
-    name: str,
-    function: Callable[..., Any],
-    refill: Callable[[Split], tuple[list[Any], dict[str, Any]]],
-    split: Split,
-    types: Sequence[TensorType | None],
+    wrapper: OpWrapper, split: Split, types: Sequence[TensorType | None]
 ) -> tuple[Executable, list[Tensor]]:
     """The executable of a call, and the tensors that functions among its arguments read: its last inputs.
 
     Args:
-        env: the environment that runs it.
-        name: name of the operation.
-        function: builds the graph from the arguments.
-        refill: goes through the arguments with another split, and returns them with inputs replaced.
-        split: the split of the actual arguments.
+        wrapper: the operation, whose function builds the graph from the arguments.
+        split: of the actual arguments.
         types: for each input its type; None for Python numbers.
 
     Raises:
         NoVariables: the function returns no variable.
     """
+    env, function = wrapper.env, wrapper.function
     symbols: list[Any] = [
         t.make_variable() if t is not None else x.value if isinstance(x, Weak) else x
         for x, t in zip(split.inputs, types, strict=True)
@@ -124,11 +117,11 @@ def trace_call(
     weaks: list[np.dtype | None] = [None] * len(symbols)
     with Trace(env) as trace:
         if None in types and isinstance(function, Elementwise):
-            dtypes = _loop_dtypes(function, symbols, refill(split.fill(range(len(symbols)))))
+            dtypes = _loop_dtypes(function, symbols, split.refilled(range(len(symbols))))
             for i, x in enumerate(split.inputs):
                 if isinstance(x, Weak):
                     weaks[i], symbols[i] = dtypes[i], TensorType(dtypes[i], ()).make_variable()
-        args, kwargs = refill(split.fill(symbols))
+        args, kwargs = split.refilled(symbols)
         result = function(*args, **kwargs)
         if None in types and is_rounded(types) and getattr(result, "dtype", None) == "float32":
             result = result.astype("bfloat16")
@@ -142,7 +135,7 @@ def trace_call(
     captured = trace.captured
     inputs = [*symbols, *(variable for _, variable in captured)]
     weaks += [None] * len(captured)
-    executable = Executable(name, inputs, form, kinds, weaks=weaks, place=env._place)
+    executable = Executable(wrapper.name, inputs, form, kinds, weaks=weaks, place=env._place)
     return executable, [tensor for tensor, _ in captured]
 
 
@@ -312,13 +305,13 @@ class OpFactory:
             kinds.
         """
         env, split = self.env, Split()
-        wrapper.refill(args, kwargs, split)
+        split.visit_call(args, kwargs, wrapper.policies, wrapper.default)
         if split.symbolic or (split.functions and active_trace() is not None):
             return wrapper.build_graph(args, kwargs), None
         operands = self._operands(split)
         try:
             if split.functions:
-                return self._call_traced(wrapper, args, kwargs, split, operands), None
+                return self._call_traced(wrapper, split, operands), None
             key = (wrapper.name, tuple(split.key), _kinds(operands), config.floatX)
             by_ones = env.lazy or wrapper.depends_on_ones or key in self._by_ones
             if wrapper.depends_on_ones:
@@ -326,14 +319,14 @@ class OpFactory:
                     if isinstance(x, Tensor):
                         x._held()
             ones = env._ones(operands) if by_ones else None
-            executable = self._find(wrapper, args, kwargs, split, operands, key, ones)
+            executable = self._find(wrapper, split, operands, key, ones)
             try:
                 return env._run(executable, operands), None if by_ones else executable
             except (ValueError, IndexError):  # index arrays broadcast too
                 ones = env._ones(operands)
                 if by_ones or not any(any(each) for each in ones if each is not None):
                     raise
-            executable = self._find(wrapper, args, kwargs, split, operands, key, ones)
+            executable = self._find(wrapper, split, operands, key, ones)
             result = env._run(executable, operands)
             self._remember_ones(key)
             return result, None
@@ -359,8 +352,6 @@ class OpFactory:
     def _find(
         self,
         wrapper: OpWrapper,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
         split: Split,
         operands: Sequence[Operand],
         key: tuple[object, ...],
@@ -370,36 +361,15 @@ class OpFactory:
         found = self.env._cache.find(full)
         if found is not None:
             return found
-        executable, _ = trace_call(
-            self.env,
-            wrapper.name,
-            wrapper.function,
-            lambda other: wrapper.refill(args, kwargs, other),
-            split,
-            _types(operands, ones),
-        )
+        executable, _ = trace_call(wrapper, split, _types(operands, ones))
         return self.env._cache.add(full, executable)
 
-    def _call_traced(
-        self,
-        wrapper: OpWrapper,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        split: Split,
-        operands: Sequence[Operand],
-    ) -> Any:
+    def _call_traced(self, wrapper: OpWrapper, split: Split, operands: Sequence[Operand]) -> Any:
         """A call with functions among its arguments. These are traced each time, since what they read may
         have changed; the executable is found by the graph.
         """
         ones = self.env._ones(operands)
-        executable, captured = trace_call(
-            self.env,
-            wrapper.name,
-            wrapper.function,
-            lambda other: wrapper.refill(args, kwargs, other),
-            split,
-            _types(operands, ones),
-        )
+        executable, captured = trace_call(wrapper, split, _types(operands, ones))
         executable, constants, key = with_inputs(executable)
         operands = [*operands, *captured, *(self.env._as_operand(x) for x in constants)]
         if key is not None:
@@ -453,7 +423,7 @@ class OpWrapper:
         self.__name__ = name.rpartition(".")[2]
         self.__wrapped__ = signature or function
         self.__doc__ = getattr(self.__wrapped__, "__doc__", None)
-        self._policies, self._default = policies_of(name, function)
+        self.policies, self.default = policies_of(name, function)
         self.depends_on_ones = self.__name__ in DEPENDS_ON_ONES
         self._table: dict[Kind | tuple[Kind, Kind], Executable] = {}
 
@@ -494,18 +464,12 @@ class OpWrapper:
             result = self.env.where(mask, result, other)
         return result if out is None else self.env._store(out, result, self.__name__)
 
-    def refill(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], split: Split
-    ) -> tuple[list[Any], dict[str, Any]]:
-        """Go through the arguments of a call with a split."""
-        return split.visit_call(args, kwargs, self._policies, self._default)
-
     def build_graph(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> TensorVariable:
         """The function of symbolic variables; tensors become inputs of what is being traced, or constants."""
         split = Split()
         split.visit_call(args, kwargs, {}, STATIC)
         values = [lift(x) if isinstance(x, Tensor) else x for x in split.inputs]
-        new_args, new_kwargs = split.fill(values).visit_call(args, kwargs, {}, STATIC)
+        new_args, new_kwargs = split.refilled(values)
         return self.function(*new_args, **new_kwargs)
 
     def __repr__(self) -> str:
