@@ -40,6 +40,7 @@ _demand_root()
 
 
 _Function = TypeVar("_Function")
+_Made = TypeVar("_Made", bound=Callable[..., object])
 
 
 class Hook(Generic[_Function]):
@@ -93,6 +94,13 @@ class RenamedFunction(RenamedModule):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return getattr(self, self.__name__.rpartition(".")[2])(*args, **kwargs)
+
+
+def named(function: _Made, name: str, doc: str) -> _Made:
+    """A function that another one has made, with a name and a docstring of its own."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
 
 
 # Names that modules have from Python, and mean to give to nobody.

@@ -11,7 +11,7 @@ import numpy as np
 
 import graphc.tensor as pt
 from graphc.array_api.types import as_array
-from graphc.hooks import publish
+from graphc.hooks import named, publish
 
 if TYPE_CHECKING:
     from graphc.graph.tensor import TensorLike
@@ -46,13 +46,11 @@ def _make(name: str, parameters: tuple[str, ...]) -> Any:
 
     # Immediate environments call it with the operands' numbers as data.
     apply.operation = None if name in _INTEGERS_STAY else function  # type: ignore[attr-defined]
-    apply.__name__ = apply.__qualname__ = name
-    apply.__doc__ = f"``graphc.tensor.{_NAMES.get(name, name)}``, elementwise."
     only = inspect.Parameter.POSITIONAL_ONLY
     apply.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [inspect.Parameter(parameter, only) for parameter in parameters]
     )
-    return apply
+    return named(apply, name, f"``graphc.tensor.{_NAMES.get(name, name)}``, elementwise.")
 
 
 def _unary(name: str) -> Callable[[TensorLike], TensorVariable]:

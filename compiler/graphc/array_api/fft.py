@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import graphc.tensor as pt
 from graphc.graph.tensor.type import parse_dtype
 from graphc.graph.tensor.variable import check_device
-from graphc.hooks import publish
+from graphc.hooks import named, publish
 from graphc.tensor import fft as transforms
 
 if TYPE_CHECKING:
@@ -23,9 +23,7 @@ def _along_axis(name: str) -> Callable[..., TensorVariable]:
     ) -> TensorVariable:
         return getattr(transforms, name)(x, n, axis, norm)
 
-    transform.__name__ = transform.__qualname__ = name
-    transform.__doc__ = f"``graphc.tensor.fft.{name}`` along one axis."
-    return transform
+    return named(transform, name, f"``graphc.tensor.fft.{name}`` along one axis.")
 
 
 def _along_axes(name: str) -> Callable[..., TensorVariable]:
@@ -34,9 +32,7 @@ def _along_axes(name: str) -> Callable[..., TensorVariable]:
     ) -> TensorVariable:
         return getattr(transforms, name)(x, s, axes, norm)
 
-    transform.__name__ = transform.__qualname__ = name
-    transform.__doc__ = f"``graphc.tensor.fft.{name}`` along several axes."
-    return transform
+    return named(transform, name, f"``graphc.tensor.fft.{name}`` along several axes.")
 
 
 fft, ifft, rfft, irfft, hfft, ihfft = map(_along_axis, ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"))

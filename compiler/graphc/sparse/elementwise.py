@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from graphc.graph.tensor.convert import operand
+from graphc.hooks import named
 from graphc.ops.create import ones_like, zeros, zeros_like
 from graphc.ops.math import conj as conj_
 from graphc.ops.shaping import dimshuffle
@@ -107,15 +108,14 @@ def _comparison(kind: str, words: str) -> Callable[[MatrixLike, MatrixLike], Spa
         x, y = (as_dense(v) if is_sparse(v) else v for v in (x, y))
         return getattr(math, kind)(x, y)
 
-    function.__name__ = function.__qualname__ = kind
-    function.__doc__ = f"""Where x is {words} y: sparse of two sparse matrices, else dense booleans.
+    doc = f"""Where x is {words} y: sparse of two sparse matrices, else dense booleans.
 
     Examples:
         >>> x = graphc.sparse.csr_from_dense([[0.0, 1.0]])
         >>> graphc.sparse.{kind}(x, 0.5).eval().shape
         (1, 2)
     """
-    return function
+    return named(function, kind, doc)
 
 
 _WORDS = ("equal to", "different from", "less than", "at most", "greater than", "at least")
@@ -136,30 +136,28 @@ def _one(name: str, public: str) -> Callable[[SparseLike], SparseVariable]:
     def function(x: SparseLike) -> SparseVariable:
         return structured(getattr(math, name), x)
 
-    function.__name__ = function.__qualname__ = public
-    function.__doc__ = f"""``{name}`` of the values of a sparse matrix; what has no value stays without.
+    doc = f"""``{name}`` of the values of a sparse matrix; what has no value stays without.
 
     Examples:
         >>> x = graphc.sparse.csr_from_dense([[0.0, 1.0]])
         >>> graphc.sparse.{public}(x).eval().nnz
         1
     """
-    return function
+    return named(function, public, doc)
 
 
 def _two(name: str) -> Callable[[SparseLike, TensorLike], SparseVariable]:
     def function(x: SparseLike, y: TensorLike) -> SparseVariable:
         return structured(lambda values: getattr(math, name)(values, y), x)
 
-    function.__name__ = function.__qualname__ = f"structured_{name}"
-    function.__doc__ = f"""``{name}`` of the values of a sparse matrix and a number; the rest stays without.
+    doc = f"""``{name}`` of the values of a sparse matrix and a number; the rest stays without.
 
     Examples:
         >>> x = graphc.sparse.csr_from_dense([[0.0, 1.0]])
         >>> graphc.sparse.structured_{name}(x, 2.0).eval().nnz
         1
     """
-    return function
+    return named(function, f"structured_{name}", doc)
 
 
 def conj(x: SparseLike) -> SparseVariable:

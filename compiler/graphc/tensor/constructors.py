@@ -11,6 +11,7 @@ from graphc.config import config
 from graphc.graph.basic import capture, frames_inside
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.tensor.variable import TensorVariable
+from graphc.hooks import named
 from graphc_runtime.symbols import DTYPES
 
 if TYPE_CHECKING:
@@ -104,15 +105,14 @@ def _constructor(kind: str, prefix: str) -> Constructor:
         variable._location = capture()
         return variable
 
-    make.__name__ = make.__qualname__ = kind
     sizes = str(default).replace("None", "?")
-    make.__doc__ = f"""An input variable of dtype config.floatX or ``dtype``; ``shape`` narrows its shape.
+    doc = f"""An input variable of dtype config.floatX or ``dtype``; ``shape`` narrows its shape.
 
     Examples:
         >>> pt.{kind}("x").type
         TensorType(float64, {sizes})
     """
-    return make
+    return named(make, kind, doc)
 
 
 def _plural(make: Constructor, single: str, name: str) -> Callable[..., object]:
@@ -125,8 +125,7 @@ def _plural(make: Constructor, single: str, name: str) -> Callable[..., object]:
         made = [make(each, **kwargs) for each in names]
         return made[0] if len(made) == 1 else made
 
-    make_all.__name__ = make_all.__qualname__ = name
-    make_all.__doc__ = f"""Several variables made by `{single}`: as many as a number says, or one a name.
+    doc = f"""Several variables made by `{single}`: as many as a number says, or one a name.
 
     One string stands for its letters. A single variable comes without a list.
 
@@ -135,7 +134,7 @@ def _plural(make: Constructor, single: str, name: str) -> Callable[..., object]:
         >>> a.name, b.name, a.type == b.type
         ('a', 'b', True)
     """
-    return make_all
+    return named(make_all, name, doc)
 
 
 def _all_constructors() -> dict[str, Callable[..., Any]]:
