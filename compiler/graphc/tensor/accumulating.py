@@ -6,7 +6,6 @@ derivatives, sums over intervals, interpolation, convolution.
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import EllipsisType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,7 +44,9 @@ from graphc.ops.reduce import sum as sum_
 from graphc.ops.shape import size_of
 from graphc.ops.shaping import dimshuffle, expand_dims, moveaxis, on_axis, ravel, specify_shape
 from graphc.ops.table.arithmetic import promote
+from graphc.tensor.dims import slice_at_axis
 from graphc.tensor.sorting import argsort, searchsorted
+from graphc.tensor.statistics import _replaced
 
 if TYPE_CHECKING:
     from graphc.graph.tensor import AxisLike, DTypeLike, TensorLike
@@ -114,11 +115,6 @@ def cummin(x: TensorLike, axis: AxisLike = None) -> TensorVariable:
     return _running("min", as_tensor_variable(x), axis)
 
 
-def _without_nan(x: TensorLike, value: int) -> TensorVariable:
-    x = as_tensor_variable(x)
-    return switch(isnan(x), value, x) if x.type.kind in "fc" else x
-
-
 def nancumsum(x: TensorLike, axis: AxisLike = None, dtype: str | None = None) -> TensorVariable:
     """`cumsum` with NaN counted as 0.
 
@@ -126,7 +122,7 @@ def nancumsum(x: TensorLike, axis: AxisLike = None, dtype: str | None = None) ->
         >>> pt.nancumsum([2.0, np.nan, 3.0]).eval()
         array([2., 2., 5.])
     """
-    return cumsum(_without_nan(x, 0), axis, dtype)
+    return cumsum(_replaced(x, 0), axis, dtype)
 
 
 def nancumprod(x: TensorLike, axis: AxisLike = None, dtype: str | None = None) -> TensorVariable:
@@ -136,11 +132,7 @@ def nancumprod(x: TensorLike, axis: AxisLike = None, dtype: str | None = None) -
         >>> pt.nancumprod([2.0, np.nan, 3.0]).eval()
         array([2., 2., 6.])
     """
-    return cumprod(_without_nan(x, 1), axis, dtype)
-
-
-def _part(axis: int, start: int | None, stop: int | None) -> tuple[slice | EllipsisType, ...]:
-    return (*[slice(None)] * axis, slice(start, stop))
+    return cumprod(_replaced(x, 1), axis, dtype)
 
 
 def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> TensorVariable:
@@ -167,7 +159,7 @@ def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
         parts += [_border(p, x, axis) for p in (append,) if p is not None]
         x = concatenate(parts, axis=axis)
     for _ in range(n):
-        later, earlier = x[_part(axis, 1, None)], x[_part(axis, None, -1)]
+        later, earlier = x[slice_at_axis(slice(1, None), axis)], x[slice_at_axis(slice(-1), axis)]
         x = ne(later, earlier) if x.type.dtype == "bool" else later - earlier
     return x
 
@@ -220,7 +212,7 @@ def trapezoid(
         width = diff(x, axis=0 if x.type.ndim == 1 else axis)
         if x.type.ndim == 1:
             width = dimshuffle(width, tuple(0 if a == axis else "x" for a in range(y.type.ndim)))
-    heights = y[_part(axis, 1, None)] + y[_part(axis, None, -1)]
+    heights = y[slice_at_axis(slice(1, None), axis)] + y[slice_at_axis(slice(-1), axis)]
     return sum_(width * heights / 2.0, axis=axis)
 
 
@@ -305,7 +297,7 @@ def unwrap(
     wrapped = switch(eq(wrapped, -half) & gt(steps, 0), half, wrapped)
     change = wrapped - steps
     change = switch(lt(abs_(steps), half if discont is None else discont), 0, change)
-    first, rest = p[_part(axis, None, 1)], p[_part(axis, 1, None)]
+    first, rest = p[slice_at_axis(slice(1), axis)], p[slice_at_axis(slice(1, None), axis)]
     return concatenate([first, rest + cumsum(change, axis)], axis=axis)
 
 

@@ -225,8 +225,8 @@ def _joint_size(
     return Assert("sizes do not broadcast")(best, *fits) if fits else best
 
 
-def slice_at_axis(sl: slice, axis: int) -> tuple[slice | EllipsisType, ...]:
-    """The index that applies a slice to one axis, counted from the front or the end.
+def slice_at_axis(sl: slice | int, axis: int) -> tuple[slice | int | EllipsisType, ...]:
+    """The index that applies a slice, or a position, to one axis, counted from the front or the end.
 
     Examples:
         >>> pt.slice_at_axis(slice(1, 2), 1)

@@ -29,7 +29,7 @@ from graphc.ops.shaping import (
     specify_shape,
     swapaxes,
 )
-from graphc.tensor.dims import atleast_Nd, broadcast_shape
+from graphc.tensor.dims import atleast_Nd, broadcast_shape, slice_at_axis
 from graphc.tensor.indexing import set_subtensor, take
 from graphc.tensor.masks import nonzero
 from graphc.tensor.sorting import argsort, take_along_axis
@@ -75,10 +75,6 @@ def permute_row_elements(x: TensorLike, y: TensorLike, inverse: bool = False) ->
     shape = broadcast_shape([*sizes_of(x)[:-1]], [*sizes_of(y)[:-1]], arrays_are_shapes=True)
     x, y = (broadcast_to(v, [*shape, size_of(v, rank - 1)]) for v in (x, y))
     return take_along_axis(x, y, axis=-1)
-
-
-def _along(axis: int, part: slice) -> tuple[slice, ...]:
-    return (*[slice(None)] * axis, part)
 
 
 def flip(m: TensorLike, axis: AxisLike = None) -> TensorVariable:
@@ -174,7 +170,7 @@ def _roll(x: TensorVariable, shift: TensorVariable | int, axis: int) -> TensorVa
     cut = size - cast(s, "int64") % maximum(size, 1)
     known = known_size(cut)
     at = cut if known is None else known
-    rolled = concatenate([x[_along(axis, slice(at, None))], x[_along(axis, slice(None, at))]], axis=axis)
+    rolled = concatenate([x[slice_at_axis(part, axis)] for part in (slice(at, None), slice(at))], axis=axis)
     return specify_shape(rolled, x.type.shape) if rolled.type.shape != x.type.shape else rolled
 
 

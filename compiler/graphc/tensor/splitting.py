@@ -20,6 +20,7 @@ from graphc.ops.join import concatenate, stack
 from graphc.ops.math import cast, eq, gt, logical_not, lt, maximum, minimum, ne, switch
 from graphc.ops.shape import known_size, product_of, size_of
 from graphc.ops.shaping import broadcast_to, expand_dims, moveaxis, on_axis, ravel, reshape, specify_shape
+from graphc.tensor.dims import slice_at_axis
 from graphc.tensor.indexing import set_subtensor
 from graphc.tensor.masks import compress, flatnonzero
 from graphc.tensor.sorting import argsort
@@ -27,10 +28,6 @@ from graphc.tensor.sorting import argsort
 if TYPE_CHECKING:
     from graphc.graph.tensor import IndexLike, SizeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
-
-
-def _along(axis: int, index: int | slice) -> tuple[int | slice, ...]:
-    return (slice(None),) * axis + (index,)
 
 
 def array_split(ary: TensorLike, indices_or_sections: Any, axis: int = 0) -> list[TensorVariable]:
@@ -60,7 +57,7 @@ def array_split(ary: TensorLike, indices_or_sections: Any, axis: int = 0) -> lis
         known = x.type.shape[axis]
         if known is not None:
             cuts = [known // count * i + min(known % count, i) for i in range(1, count)]
-    return [x[_along(axis, slice(a, b))] for a, b in pairwise([None, *cuts, None])]
+    return [x[slice_at_axis(slice(a, b), axis)] for a, b in pairwise([None, *cuts, None])]
 
 
 def _even(ary: TensorLike, indices_or_sections: TensorLike, axis: int, what: str) -> list[TensorVariable]:
@@ -126,7 +123,7 @@ def unstack(x: TensorLike, axis: int = 0) -> tuple[TensorVariable, ...]:
         raise ValueError(
             f"unstack needs an axis of known size, got axis {axis} of {x.type}; use specify_shape, or x[i]"
         )
-    return tuple(x[_along(axis, i)] for i in range(size))
+    return tuple(x[slice_at_axis(i, axis)] for i in range(size))
 
 
 def append(arr: TensorLike, values: TensorLike, axis: int | None = None) -> TensorVariable:
@@ -177,7 +174,10 @@ def delete(arr: TensorLike, obj: IndexLike, axis: int | None = None) -> TensorVa
         place = as_tensor_variable(obj)
         if place.type.ndim == 0 and place.type.kind != "b":
             place = _position(place, size, 0, "delete")
-            first, rest = x[_along(axis, slice(None, place))], x[_along(axis, slice(place + 1, None))]
+            first, rest = (
+                x[slice_at_axis(slice(None, place), axis)],
+                x[slice_at_axis(slice(place + 1, None), axis)],
+            )
             return concatenate([first, rest], axis=axis)
         obj = place
         if place.type.kind == "b":
@@ -216,7 +216,8 @@ def insert(arr: TensorLike, obj: TensorLike, values: TensorLike, axis: int | Non
         else:
             new = expand_dims(broadcast_to(new, rest), axis)
         return concatenate(
-            [x[_along(axis, slice(None, place))], new, x[_along(axis, slice(place, None))]], axis=axis
+            [x[slice_at_axis(slice(None, place), axis)], new, x[slice_at_axis(slice(place, None), axis)]],
+            axis=axis,
         )
     count = size_of(place, 0)
     order = argsort(place)
