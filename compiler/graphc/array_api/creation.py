@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -38,7 +38,7 @@ def arange(
 
 
 def asarray(
-    obj: Any, /, *, dtype: DTypeLike | None = None, device: str | None = None, copy: object = None
+    obj: TensorLike, /, *, dtype: DTypeLike | None = None, device: str | None = None, copy: object = None
 ) -> TensorVariable:
     """A variable, or a constant of array-likes."""
     check_device(device)
@@ -47,7 +47,7 @@ def asarray(
     return x if name is None else pt.cast(x, name)
 
 
-def from_dlpack(x: np.ndarray, /, *, device: str | None = None, copy: Any = None) -> TensorVariable:
+def from_dlpack(x: np.ndarray, /, *, device: str | None = None, copy: bool | None = None) -> TensorVariable:
     """A constant with the elements of another library's array."""
     check_device(device)
     return pt.constant(np.from_dlpack(x))
@@ -65,7 +65,7 @@ def zeros(shape: SizeLike, *, dtype: DTypeLike | None = None, device: str | None
     return pt.zeros(shape, _name(dtype))
 
 
-def ones(shape: SizeLike, *, dtype: DTypeLike | None = None, device: Any = None) -> TensorVariable:
+def ones(shape: SizeLike, *, dtype: DTypeLike | None = None, device: str | None = None) -> TensorVariable:
     """Ones."""
     check_device(device)
     return pt.ones(shape, _name(dtype))

@@ -6,7 +6,7 @@ Products are in its main namespace and in ``linalg``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -81,7 +81,9 @@ def inv(x: TensorLike, /) -> Variable:
     return linalg.inv(x)
 
 
-def matrix_norm(x: TensorLike, /, *, keepdims: Any = False, ord: Any = "fro") -> TensorVariable:
+def matrix_norm(
+    x: TensorLike, /, *, keepdims: bool = False, ord: float | str | None = "fro"
+) -> TensorVariable:
     """Norms of matrices."""
     return linalg.matrix_norm(x, keepdims=keepdims, ord=ord)
 
@@ -101,7 +103,7 @@ def outer(x1: TensorLike, x2: TensorLike, /) -> TensorVariable:
     return linalg.outer(x1, x2)
 
 
-def pinv(x: TensorLike, /, *, rtol: Any = None) -> TensorVariable:
+def pinv(x: TensorLike, /, *, rtol: TensorLike | None = None) -> TensorVariable:
     """Pseudo-inverses."""
     return linalg.pinv(x, rcond=rtol)
 
@@ -122,7 +124,7 @@ def solve(x1: TensorLike, x2: TensorLike, /) -> TensorVariable:
     return linalg.solve(x1, x2, b_ndim=1 if x2.ndim == 1 else 2)
 
 
-def svd(x: TensorLike, /, *, full_matrices: Any = True) -> SVDResult:
+def svd(x: TensorLike, /, *, full_matrices: bool = True) -> SVDResult:
     """Singular value decompositions."""
     return SVDResult(*linalg.svd(x, full_matrices=full_matrices))
 
@@ -133,7 +135,7 @@ def svdvals(x: TensorLike, /) -> TensorVariable:
 
 
 def vector_norm(
-    x: TensorLike, /, *, axis: AxisLike = None, keepdims: Any = False, ord: Any = 2
+    x: TensorLike, /, *, axis: AxisLike = None, keepdims: bool = False, ord: float | str | None = 2
 ) -> TensorVariable:
     """Norms of vectors."""
     return linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import graphc.tensor as pt
 from graphc.array_api.types import as_array
@@ -51,7 +51,7 @@ def repeat(x: TensorLike, repeats: TensorLike, /, *, axis: AxisLike = None) -> T
     return pt.repeat(x, repeats, axis)
 
 
-def reshape(x: TensorLike, /, shape: Sequence[int], *, copy: Any = None) -> TensorVariable:
+def reshape(x: TensorLike, /, shape: Sequence[int], *, copy: bool | None = None) -> TensorVariable:
     """The elements in another shape."""
     return pt.reshape(x, shape)
 
@@ -84,7 +84,7 @@ def take_along_axis(x: TensorLike, indices: TensorLike, /, *, axis: int = -1) ->
     return pt.take_along_axis(x, indices, axis)
 
 
-def tile(x: TensorLike, repetitions: Any, /) -> TensorVariable:
+def tile(x: TensorLike, repetitions: TensorLike, /) -> TensorVariable:
     """The array repeated along its axes."""
     return pt.tile(x, repetitions)
 

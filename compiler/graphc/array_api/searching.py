@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import graphc.tensor as pt
 from graphc.array_api.types import UniqueAll, UniqueCounts, UniqueInverse, as_array
@@ -40,7 +40,7 @@ def where(
 
 
 def searchsorted(
-    x1: TensorLike, x2: TensorLike, /, *, side: str = "left", sorter: Any = None
+    x1: TensorLike, x2: TensorLike, /, *, side: str = "left", sorter: TensorLike | None = None
 ) -> TensorVariable:
     """Insertion positions of the elements of ``x2`` that keep ``x1`` sorted."""
     return pt.searchsorted(x1, x2, side=side, sorter=sorter)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
 
 
-def _name(dtype: Any) -> str | None:
+def _name(dtype: DTypeLike | None) -> str | None:
     return None if dtype is None else np.dtype(dtype).name
 
 
@@ -70,7 +70,7 @@ def _spread(x: TensorLike, axis: AxisLike, correction: float, keepdims: bool) ->
 
 
 def var(
-    x: TensorLike, /, *, axis: AxisLike = None, correction: Any = 0.0, keepdims: Any = False
+    x: TensorLike, /, *, axis: AxisLike = None, correction: float = 0.0, keepdims: bool = False
 ) -> TensorVariable:
     """Variances; the divisor is the number of elements less ``correction``."""
     return _spread(x, axis, correction, keepdims)
@@ -83,7 +83,7 @@ def std(
     return pt.sqrt(_spread(x, axis, correction, keepdims))
 
 
-def count_nonzero(x: TensorLike, /, *, axis: AxisLike = None, keepdims: Any = False) -> Variable:
+def count_nonzero(x: TensorLike, /, *, axis: AxisLike = None, keepdims: bool = False) -> Variable:
     """Numbers of elements that are not zero."""
     return pt.count_nonzero(x, axis, keepdims)
 

@@ -85,7 +85,7 @@ def cumsum(x: TensorLike, axis: AxisLike = None, dtype: DTypeLike | None = None)
     return _accumulated("add", x, axis, dtype)
 
 
-def cumprod(x: TensorLike, axis: AxisLike = None, dtype: Any = None) -> TensorVariable:
+def cumprod(x: TensorLike, axis: AxisLike = None, dtype: DTypeLike | None = None) -> TensorVariable:
     """Running products; arguments as `cumsum`. The derivative divides by nothing, so zeros are welcome.
 
     Examples:
@@ -164,7 +164,7 @@ def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     return x
 
 
-def _border(value: TensorVariable, x: TensorVariable, axis: int) -> TensorVariable:
+def _border(value: TensorLike, x: TensorVariable, axis: int) -> TensorVariable:
     value = as_tensor_variable(value)
     if value.type.ndim:
         return value
@@ -218,8 +218,8 @@ def trapezoid(
 
 def interp(
     x: TensorLike,
-    xp: Any,
-    fp: Any,
+    xp: TensorLike,
+    fp: TensorLike,
     left: TensorLike | None = None,
     right: TensorLike | None = None,
     period: TensorLike | None = None,
@@ -415,7 +415,7 @@ def interpolate1d(
 
 
 def gradient(
-    f: Any, *varargs: TensorLike, axis: AxisLike = None, edge_order: int = 1
+    f: TensorLike, *varargs: TensorLike, axis: AxisLike = None, edge_order: int = 1
 ) -> TensorVariable | tuple[TensorVariable, ...]:
     """Derivatives along axes by second order differences, as ``numpy.gradient``.
 

@@ -6,7 +6,7 @@ axis.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -72,7 +72,7 @@ def along_axis(
     return chosen
 
 
-def _with_axis(x: Any, axis: AxisLike, what: str) -> tuple[Any, int]:
+def _with_axis(x: TensorLike, axis: AxisLike, what: str) -> tuple[TensorVariable, int]:
     x = as_tensor_variable(x)
     if axis is not None and x.type.ndim == 0:
         raise ValueError(f"{what} needs an axis, got the scalar {x}")
@@ -149,7 +149,7 @@ def argsort(
     return along_axis(ArgSort(), a, axis, "argsort")
 
 
-def _ranks(kth: Any, what: str) -> TensorVariable:
+def _ranks(kth: TensorLike, what: str) -> TensorVariable:
     ranks = operand(kth, f"{what} takes an integer or a vector of integers as kth", 0, 1, "iu", TypeError)
     return atleast_1d(cast_to(ranks, "int64"))
 
@@ -278,7 +278,7 @@ def _check_positions(x: TensorVariable, positions: TensorVariable, what: str) ->
 
 
 def put_along_axis(
-    arr: TensorLike, indices: TensorLike, values: Any, axis: AxisLike = -1, mode: str = "set"
+    arr: TensorLike, indices: TensorLike, values: TensorLike, axis: AxisLike = -1, mode: str = "set"
 ) -> TensorVariable:
     """A copy of an array with values at positions along an axis that are given for each.
 
@@ -314,7 +314,7 @@ def put_along_axis(
     return along_last(Scatter(mode), axis, x, cast_to(values, x.type.dtype), positions)
 
 
-def _top(x: Any, kth: Any, axis: AxisLike, what: str) -> list[TensorVariable]:
+def _top(x: TensorLike, kth: TensorLike, axis: AxisLike, what: str) -> list[TensorVariable]:
     """The largest (or with negative kth, smallest) elements along the last axis, and their positions."""
     x, axis = _with_axis(x, axis, what)
     count = operand(kth, f"{what} takes an integer", 0, 0, "iu", TypeError)

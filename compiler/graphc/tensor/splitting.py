@@ -295,7 +295,7 @@ def stacklists(arg: TensorLike) -> TensorVariable:
     return as_tensor_variable(arg)
 
 
-def horizontal_stack(*args: Any) -> TensorVariable:
+def horizontal_stack(*args: TensorLike) -> TensorVariable:
     """Matrices beside each other.
 
     Examples:
@@ -305,7 +305,7 @@ def horizontal_stack(*args: Any) -> TensorVariable:
     return _matrices(args, 1, "horizontal_stack")
 
 
-def vertical_stack(*args: Any) -> TensorVariable:
+def vertical_stack(*args: TensorLike) -> TensorVariable:
     """Matrices below each other.
 
     Examples:
@@ -316,7 +316,7 @@ def vertical_stack(*args: Any) -> TensorVariable:
     return _matrices(args, 0, "vertical_stack")
 
 
-def _matrices(args: Sequence[TensorVariable], axis: int, what: str) -> TensorVariable:
+def _matrices(args: Sequence[TensorLike], axis: int, what: str) -> TensorVariable:
     xs = [as_tensor_variable(x) for x in args]
     if len(xs) < 2 or any(x.type.ndim != 2 for x in xs):
         raise ValueError(f"{what} takes at least two matrices, got {', '.join(str(x.type) for x in xs)}")

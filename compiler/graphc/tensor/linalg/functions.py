@@ -155,7 +155,7 @@ def matrix_power(M: TensorLike, n: int) -> TensorVariable:
 
 
 def lstsq(
-    a: Any, b: Any, rcond: Any = None
+    a: TensorLike, b: TensorLike, rcond: TensorLike | None = None
 ) -> tuple[TensorVariable, TensorVariable, TensorVariable, TensorVariable]:
     """Least squares solutions of ``a @ x = b``, of the smallest norm where there are several.
 
@@ -194,7 +194,7 @@ def lstsq(
     return x, residuals, cast(rank, "int32"), values
 
 
-def tensorinv(a: Any, ind: int = 2) -> TensorVariable:
+def tensorinv(a: TensorLike, ind: int = 2) -> TensorVariable:
     """The inverse of what an array does with ``tensordot(a, x, x.ndim)``.
 
     Args:

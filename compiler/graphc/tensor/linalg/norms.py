@@ -151,7 +151,7 @@ def matrix_norm(x: TensorLike, *, keepdims: bool = False, ord: float | str | Non
     return norm(matrix(x, "matrix_norm"), ord, (-2, -1), keepdims)
 
 
-def cond(x: TensorLike, p: Any = None) -> TensorVariable:
+def cond(x: TensorLike, p: float | str | None = None) -> TensorVariable:
     """Condition numbers, as ``numpy.linalg.cond``.
 
     Args:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import describe
@@ -188,7 +188,7 @@ def solve_triangular(
 
 
 def cho_solve(
-    c_and_lower: Any,
+    c_and_lower: Sequence[TensorLike],
     b: TensorLike,
     overwrite_b: bool = False,
     check_finite: bool = False,
@@ -212,7 +212,7 @@ def cho_solve(
 
 
 def lu_solve(
-    LU_and_pivots: Any,
+    LU_and_pivots: Sequence[TensorLike],
     b: TensorLike,
     trans: int | str | bool = 0,
     b_ndim: int | None = None,
