@@ -100,7 +100,9 @@ class Structure:
             return next(leaves)
         if self.kind is type(None):
             return None
-        parts = [child.take(leaves) for child in self.children]
+        parts = [next(leaves) if child.kind is None else child.take(leaves) for child in self.children]
+        if self.kind is list:
+            return parts
         if self.example is not None:
             return _with_parts(self.example, self.keys, parts)
         return self.kind(*parts) if hasattr(self.kind, "_fields") else self.kind(parts)
@@ -143,38 +145,44 @@ def _brief(value: object) -> str:
 
 def _with_parts(example: Any, keys: Sequence[Any], parts: Iterable[object]) -> Any:
     """A copy of a dict or a dataclass with other entries, or fields."""
-    made = copy.copy(example)
+    made = example.copy() if type(example) is dict else copy.copy(example)
+    if isinstance(made, dict):
+        dict.update(made, zip(keys, parts))  # noqa: B905
+        return made
     for key, part in zip(keys, parts, strict=False):
-        if isinstance(made, dict):
-            made[key] = part
-        else:
-            object.__setattr__(made, key, part)
+        object.__setattr__(made, key, part)
     return made
 
 
 def flatten(tree: object, *, as_written: bool = False) -> tuple[list[Any], Structure]:
-    """The leaves in order, and the form; entries of dicts are ordered by their keys, or ``as_written``."""
+    """The leaves in order, and the form.
+
+    Args:
+        tree: a container or a leaf.
+        as_written: entries are in the order of their dict, which may be any mapping, not in that of keys.
+    """
     leaves: list[object] = []
+    return leaves, _flatten(tree, leaves, as_written)
 
-    def parts_of(kind: type, keys: Sequence[Any], parts: Iterable[object], example: object) -> Structure:
-        blank = None if example is None else _with_parts(example, keys, repeat(None))
-        return Structure(kind, tuple(keys), tuple(map(form_of, parts)), blank)
 
-    def form_of(tree: object) -> Structure:
-        if tree is None:
-            return Structure(type(None))
-        if isinstance(tree, Mapping):
-            example = tree if isinstance(tree, dict) else dict(tree)
-            keys = list(tree) if as_written else sorted(tree, key=lambda key: (type(key).__name__, repr(key)))
-            return parts_of(type(example), keys, [tree[key] for key in keys], example)
-        if isinstance(tree, list | tuple):
-            kind = type(tree) if hasattr(tree, "_fields") else list if isinstance(tree, list) else tuple
-            # Several outputs of a loop iterate as a pair.
-            return parts_of(kind, getattr(tree, "_fields", range(len(tree))), tree[:], None)
-        if dataclasses.is_dataclass(tree) and not isinstance(tree, type):
-            names = [field.name for field in dataclasses.fields(tree)]
-            return parts_of(type(tree), names, [getattr(tree, name) for name in names], tree)
-        leaves.append(tree)
-        return LEAF
-
-    return leaves, form_of(tree)
+def _flatten(tree: Any, leaves: list[object], as_written: bool) -> Structure:
+    keys: Sequence[Any]
+    if tree is None:
+        return Structure(type(None))
+    if isinstance(tree, Mapping if as_written else dict):
+        keys = list(tree) if as_written else sorted(tree, key=lambda key: (type(key).__name__, repr(key)))
+        is_plain = type(tree) is dict or not isinstance(tree, dict)
+        blank = dict.fromkeys(tree) if is_plain else _with_parts(tree, keys, repeat(None))
+        parts = tuple([_flatten(tree[key], leaves, as_written) for key in keys])
+        return Structure(type(blank), tuple(keys), parts, blank)
+    if isinstance(tree, list | tuple):
+        kind = type(tree) if hasattr(tree, "_fields") else list if isinstance(tree, list) else tuple
+        keys = getattr(tree, "_fields", range(len(tree)))
+        # Several outputs of a loop iterate as a pair.
+        return Structure(kind, tuple(keys), tuple([_flatten(each, leaves, as_written) for each in tree[:]]))
+    if dataclasses.is_dataclass(tree) and not isinstance(tree, type):
+        names = tuple(field.name for field in dataclasses.fields(tree))
+        parts = tuple([_flatten(getattr(tree, name), leaves, as_written) for name in names])
+        return Structure(type(tree), names, parts, _with_parts(tree, names, repeat(None)))
+    leaves.append(tree)
+    return LEAF
