@@ -288,6 +288,32 @@ class Functions:
         return pt.log(x / (1 - x))
 
 
+@pytest.mark.parametrize("kind", ["above 0", "of both signs", "and a zero"])
+def test_powers_of_data_over_exponentials(kind):
+    """As times of survival over scales have; the signs of data decide whether there is a logarithm."""
+    t = np.exp(np.random.default_rng(4).normal(size=20)) * {"of both signs": -1.0}.get(kind, 1.0)
+    t[0] = abs(t[0])
+    t[1] *= kind != "and a zero"
+    m, alpha = pt.dscalar(), pt.dscalar()
+    ratio = t / pt.exp(m)
+    f = pytensor.function([m, alpha], [ratio**alpha, pt.log(ratio)], mode="GRAPHC")
+    graph = dict(f.vm.jit_fn.ir_stages())["graph (optimised)"]
+    assert ("graphc.pow" not in graph and "graphc.log" not in graph) == (kind == "above 0")
+    far = (-720.0, 720.0) if kind == "above 0" else ()
+    with np.errstate(invalid="ignore", divide="ignore"):
+        for x in (-30.0, -0.4, 0.0, 0.7, 30.0, *far):
+            for a in (0.0, 1.0, 0.3, 0.9, 2.0, -0.8):
+                power, logarithm = f(x, a)
+                if kind == "above 0":
+                    exact = [mpmath.mpf(v) / mpmath.exp(x) for v in t]
+                    expected = np.array([float(v ** mpmath.mpf(a)) for v in exact])
+                    np.testing.assert_allclose(logarithm, [float(mpmath.log(v)) for v in exact], 1e-14, 1e-15)
+                else:
+                    expected = (t / np.exp(x)) ** a
+                    np.testing.assert_allclose(logarithm, np.log(t) - x, 1e-14, 1e-15)
+                np.testing.assert_allclose(power, expected, 1e-12)
+
+
 def test_derivatives_by_the_chain_rule(monkeypatch):
     """Values and slopes of expressions far out, differentiated by PyTensor."""
     monkeypatch.setattr(stable, "pt", pt)  # which the cases stack and reduce with

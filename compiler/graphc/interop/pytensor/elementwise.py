@@ -18,6 +18,7 @@ These are made here as nodes are converted, which takes no time, in place of rew
   side of it, also of numbers that are computed of numbers: at an end of their support the derivatives of distribution functions
   have infinities that zeros outweigh (`constant_folding`, `local_mul_zero`, `local_zero_div`,
   `local_useless_switch`);
+- logarithms, and powers that vary, of ``y / exp(x)`` are those of ``exp(log(y) - x)``, for data y above 0;
 - zeros of a `switch` stay zeros when they are multiplied or divided, also by infinities: derivatives of the
   side that was not chosen do not count (`local_mul_switch_sink`, `local_div_switch_sink`). They stay zeros
   wherever they are moved, summed, or added to others before that.
@@ -405,10 +406,10 @@ def run_elements(op: Op, inputs: Values, c: Converter) -> Values:
 FUNCTIONS = {
     "LT": "lt", "GT": "gt", "LE": "le", "GE": "ge", "EQ": "eq", "NEQ": "neq", "IsNan": "isnan", "IsInf": "isinf",
     "OR": "bitwise_or", "XOR": "bitwise_xor", "AND": "bitwise_and", "Invert": "invert", "Maximum": "maximum",
-    "Minimum": "minimum", "IntDiv": "int_div", "Mod": "mod", "Pow": "pow",
+    "Minimum": "minimum", "IntDiv": "int_div", "Mod": "mod",
     "Identity": "tensor_copy", "Abs": "abs", "Sign": "sign", "Ceil": "ceil", "Floor": "floor",
     "Trunc": "trunc", "RoundHalfToEven": "round", "RoundHalfAwayFromZero": "round_half_away_from_zero",
-    "Reciprocal": "reciprocal", "Log": "log", "Log2": "log2", "Log10": "log10", "Log1p": "log1p",
+    "Reciprocal": "reciprocal", "Log2": "log2", "Log10": "log10", "Log1p": "log1p",
     "Exp": "exp", "Exp2": "exp2", "Expm1": "expm1", "Sqr": "sqr", "Sqrt": "sqrt", "Deg2Rad": "deg2rad",
     "Rad2Deg": "rad2deg", "Cos": "cos", "ArcCos": "arccos", "Sin": "sin", "ArcSin": "arcsin", "Tan": "tan",
     "ArcTan": "arctan", "ArcTan2": "arctan2", "Cosh": "cosh", "ArcCosh": "arccosh", "Sinh": "sinh",
@@ -500,19 +501,47 @@ def _filled(inputs: Values, dtype: str) -> Variable:
     return value if value.type.shape == like.type.shape == () else pt.second(like, value)
 
 
-def _difference(inputs: Values, dtype: str) -> Variable:
-    x, y = (pt.cast(value, dtype) for value in inputs)
-    return total([(x, 1), (y, -1)])
+def _power(inputs: Values, dtype: str) -> Variable:
+    x, y = _promoted("Pow", inputs, dtype)
+    log = _logarithm(x) if _number(y) is None else None  # squares are products
+    return pt.power(x if log is None else pt.exp(log), y)
+
+
+def _log(inputs: Values, dtype: str) -> Variable:
+    (x,) = _promoted("Log", inputs, dtype)
+    log = _logarithm(x)
+    return pt.log(x) if log is None else log
+
+
+def _logarithm(x: Variable) -> Variable | None:
+    """Of a product of exponentials and of data above 0: code does not know the signs of data."""
+    factors = _factors(x, 1)
+    logs = [(log, power) for v, power in factors if (log := _factor_logarithm(v)) is not None]
+    known = len(logs) == len(factors) and not all(isinstance(v, Constant) for v, _ in factors)
+    return _in_shape_of(x, _sum(logs)) if known else None
+
+
+def _factor_logarithm(v: Variable) -> Variable | None:
+    if isinstance(v, Constant):
+        positive = v.type.kind == "f" and np.all((v.data > 0) & (v.data < np.inf))
+        return pt.constant(np.log(v.data)) if positive else None
+    if v.owner is not None and isinstance(v.owner.op, DimShuffle):
+        log = _factor_logarithm(v.owner.inputs[0])
+        return None if log is None else v.owner.op(log)
+    name, operands = _float_node(v)
+    return operands[0] if name == "exp" else None
 
 
 SPECIAL = {
+    "Pow": _power,
+    "Log": _log,
     "Add": lambda inputs, dtype: total([(pt.cast(x, dtype), 1) for x in inputs]),
     "Mul": lambda inputs, dtype: product([pt.cast(x, dtype) for x in inputs]),
     "TrueDiv": lambda inputs, dtype: quotient(*(pt.cast(x, dtype) for x in inputs)),
     "Switch": _chosen,
     "Second": _filled,
     "Clip": _clip,
-    "Sub": _difference,
+    "Sub": lambda inputs, dtype: total([(pt.cast(x, dtype), (-1) ** i) for i, x in enumerate(inputs)]),
     "Neg": lambda inputs, dtype: negative(pt.cast(inputs[0], dtype)),
     "MulWithoutZeros": _times_but_zeros,
     "XlogX": lambda inputs, dtype: pt.xlogy(pt.cast(inputs[0], dtype), pt.cast(inputs[0], dtype)),
