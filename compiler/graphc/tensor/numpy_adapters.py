@@ -88,13 +88,6 @@ def _trace(
     return find("sum")(find("diagonal")(a, offset, axis1, axis2), axis=-1, dtype=dtype)
 
 
-def _without_nan(kind: str, neutral: float) -> Callable[..., TensorVariable]:
-    def reduce(find: Find, a: TensorVariable, axis: int | None = None, **options: bool) -> TensorVariable:
-        return find(kind)(find("where")(find("isnan")(a), neutral, a), axis=axis, **options)
-
-    return reduce
-
-
 def _norm(
     find: Find, x: TensorVariable, ord: int | None = None, axis: int | None = None, keepdims: bool = False
 ) -> TensorVariable:
@@ -115,10 +108,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "clip": _clip,
     "round": _round,
     "around": _round,
-    "nansum": _without_nan("sum", 0),
-    "nanprod": _without_nan("prod", 1),
-    "nanmax": _without_nan("max", -np.inf),
-    "nanmin": _without_nan("min", np.inf),
     "linalg.norm": _norm,
     "trace": _trace,
 }

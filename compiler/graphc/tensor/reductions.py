@@ -61,7 +61,7 @@ def max_and_argmax(a: TensorLike, axis: Axis = None, keepdims: bool = False) -> 
     return [max(a, axis, keepdims), argmax(a, axis, keepdims)]
 
 
-def ptp(a: TensorLike, axis: Axis = None) -> TensorVariable:
+def ptp(a: TensorLike, axis: Axis = None, keepdims: bool = False) -> TensorVariable:
     """Difference of the largest and the smallest element.
 
     Examples:
@@ -69,7 +69,7 @@ def ptp(a: TensorLike, axis: Axis = None) -> TensorVariable:
         array(6)
     """
     a = as_tensor_variable(a)
-    return max(a, axis) - min(a, axis)
+    return max(a, axis, keepdims) - min(a, axis, keepdims)
 
 
 def _count(

@@ -20,8 +20,10 @@ I = np.array([[3, 1, 2], [6, 5, 4]])  # noqa: E741
 N = np.array([[1.0, np.nan, 3.0], [-np.inf, np.inf, 0.0]])
 C = A + 1j * B
 P = np.abs(A) + 0.5
+L = 2**53 + np.array([[1, 3], [5, 7]])
 
-# Of float matrices A and B, integers I, N with NaN and infinities, complex C and positive P.
+# Of float matrices A and B, integers I, N with NaN and infinities, complex C, positive P and integers L
+# that no float64 is.
 ELEMENTWISE = [
     lambda: [np.exp(A), np.abs(A), np.negative(A), np.sin(A), np.sign(A), np.square(A), np.positive(A)],
     lambda: [np.add(A, B), A - B, B * A, A / B, A // B, A % B, P**2, np.power(P, B), np.float64(2) * A],
@@ -80,6 +82,8 @@ FUNCTIONS = [
         np.average(A, 0, B),
         np.average(A),
     ],
+    lambda: [np.nanmax(N, 0), np.nanmin(N, 1), np.nanmax(L), np.nanmin(L, axis=0), np.nanmax(C), np.nansum(L)],
+    lambda: [np.nanmax(N[:, 1:2], 1), np.nanmin(N[:, 1:2], 1), np.ptp(A, axis=1, keepdims=True)],
     lambda: [np.dot(A, B.T), np.inner(A, B), np.outer(A[0], B[0]), np.tensordot(A, B, axes=([1], [1]))],
     lambda: [np.einsum("ij,kj->ik", A, B), np.kron(A, B), np.vdot(A, B), np.cross(A, B), np.diagonal(A)],
     lambda: [np.linalg.norm(A), np.linalg.norm(A, axis=1), np.linalg.det(A @ B.T), np.linalg.inv(A @ A.T)],
