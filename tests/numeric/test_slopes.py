@@ -111,3 +111,31 @@ def test_of_the_reciprocal_of_gamma():
     v = pt.vector("v")
     found = graphc.function([v], graphc.grad(pt.rgamma(v).sum(), v))([-3.0, -2.0, 0.0, 1.0, -2.5])
     np.testing.assert_allclose(found, [-6, 2, 1, np.euler_gamma, float(mp.diff(mp.rgamma, -2.5))], rtol=1e-13)
+
+
+@pytest.mark.parametrize("name", ["beta", "betaln", "poch", "binom"])
+def test_of_quotients_of_gamma_functions(name):
+    """Digamma is nearly the same for large numbers that are near to each other."""
+    v, w = pt.vector("v"), pt.vector("w")
+    slopes = graphc.grad(getattr(pt, name)(v, w).sum(), [v, w])
+    points = np.array([(2.5, 0.75), (64, 0.25), (65, 3), (1e3, 0.7), (1e5, 3), (7e7, 3), (1e15, 0.5), (5, 1e9)])
+    points = points[points.sum(1) < 1e9] if name in ("poch", "binom") else points
+    found = graphc.function([v, w], slopes)(*points.T)
+    exact = {
+        "beta": lambda a, b: (mp.beta(a, b), (a, -a - b), (b, -a - b)),
+        "betaln": lambda a, b: (mpf(1), (a, -a - b), (b, -a - b)),
+        "poch": lambda x, m: (mp.exp(mp.loggamma(x + m) - mp.loggamma(x)), (x + m, -x), (x + m,)),
+        "binom": lambda n, k: (1 / (n + 1) / mp.beta(n - k + 1, k + 1), (n + 1, k - n - 1), (n - k + 1, -k - 1)),
+    }[name]
+
+    def slope(pair, position):
+        value, *parts = exact(*pair)
+        return value * sum(mp.sign(x) * mp.digamma(abs(x)) for x in parts[position])
+
+    value_error = 4e-13 if name == "betaln" else 1e-10
+    with mp.workdps(60):
+        for i, (x, y) in enumerate(points):
+            pair = mpf(float(x)), mpf(float(y))
+            for position in (0, 1):
+                error = mpf(float(found[position][i])) / slope(pair, position) - 1
+                assert abs(error) < value_error, (x, y)

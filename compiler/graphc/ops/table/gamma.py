@@ -22,6 +22,7 @@ from graphc.ops.math import (
     gamma,
     gammainc_da,
     gammaln,
+    ge,
     gt,
     log,
     log1p,
@@ -84,6 +85,22 @@ _zeta_order = by_differences(
 )
 
 
+# From here on three terms of the asymptotic series are enough.
+_FAR = 64.0
+
+
+def _digamma_step(x: TensorVariable, m: TensorVariable) -> TensorVariable:
+    """digamma(x + m) - digamma(x), whose terms are nearly the same where x is large."""
+    far = ge(minimum(x, x + m), _FAR) & lt(m, np.inf)
+    u, v = 1 / switch(far, x, _FAR), 1 / switch(far, x + m, _FAR)
+    inside = switch(far, m, 0)
+    # u - v, u^2 - v^2 and so on have it as a factor.
+    step, total, squares = inside * u * v, u + v, u * u + v * v
+    series = 1 / 12 - squares / 120 + (squares * squares - (u * v) ** 2) / 252
+    difference = log1p(inside * u) + step * (0.5 + total * series)
+    return switch(far, difference, digamma(x + m) - digamma(x))
+
+
 def _rgamma_slope(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
     """-rgamma(x) digamma(x); below a half its reflection, as digamma has poles where rgamma is 0."""
     low = lt(x, 0.5)
@@ -144,8 +161,8 @@ register_scipy(
     "beta",
     "Beta function, gamma(a) * gamma(b) / gamma(a + b).",
     (
-        lambda a, b, out, g: g * out * (digamma(a) - digamma(a + b)),
-        lambda a, b, out, g: g * out * (digamma(b) - digamma(a + b)),
+        lambda a, b, out, g: -g * out * _digamma_step(a, b),
+        lambda a, b, out, g: -g * out * _digamma_step(b, a),
     ),
     forms_bessel.beta,
 )
@@ -153,15 +170,15 @@ register_scipy(
     "betaln",
     "Logarithm of the magnitude of the beta function.",
     (
-        lambda a, b, out, g: g * (digamma(a) - digamma(a + b)),
-        lambda a, b, out, g: g * (digamma(b) - digamma(a + b)),
+        lambda a, b, out, g: -g * _digamma_step(a, b),
+        lambda a, b, out, g: -g * _digamma_step(b, a),
     ),
 )
 register_scipy(
     "poch",
     "Rising factorial, gamma(x + m) / gamma(x).",
     (
-        lambda x, m, out, g: g * out * (digamma(x + m) - digamma(x)),
+        lambda x, m, out, g: g * out * _digamma_step(x, m),
         lambda x, m, out, g: g * out * digamma(x + m),
     ),
 )
@@ -169,7 +186,7 @@ register_scipy(
     "binom",
     "Binomial coefficient of real n and k.",
     (
-        lambda n, k, out, g: g * out * (digamma(n + 1) - digamma(n - k + 1)),
+        lambda n, k, out, g: g * out * _digamma_step(n - k + 1, k),
         lambda n, k, out, g: g * out * (digamma(n - k + 1) - digamma(k + 1)),
     ),
 )
