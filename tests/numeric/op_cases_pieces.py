@@ -37,12 +37,17 @@ case(
 case("delete:several", [CUBE], lambda m, x: m.delete(x, [0, 3], 1), sizes=(4,))
 case("insert", [MATRIX, ROW], lambda m, x, y: [m.insert(x, 1, y, axis=1), m.insert(x, -1, 3)], sizes=(4, 1))
 case("insert:several", [MATRIX], lambda m, x: m.insert(x, [3, 0, 0], [[7], [8], [9]], axis=0), sizes=(4,))
-case("resize", [MATRIX], lambda m, x: [m.resize(x, (3, 7)), m.resize(x, 2)], sizes=(4, 1))
+case("resize", [MATRIX], lambda m, x: [m.resize(x, (3, 7)), m.resize(x, 2)], sizes=(4, 1, 0))
 case("rollaxis", [CUBE], lambda m, x: [m.rollaxis(x, 2), m.rollaxis(x, 0, 2)])
 case(
     "trim_zeros",
     [ROW],
     lambda m, x: [m.trim_zeros(m.concatenate([x * 0, x, x * 0]), t) for t in ("f", "b", "fb")],
+)
+case(
+    "trim_zeros:matrix",
+    [MATRIX],
+    lambda m, x: [m.trim_zeros(m.pad(x, 2)), m.trim_zeros(m.pad(x, 1), "b", axis=1), m.trim_zeros(x * 0)],
 )
 case(
     "stacklists",

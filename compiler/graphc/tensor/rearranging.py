@@ -143,7 +143,7 @@ def roll(a: TensorLike, shift: TensorLike, axis: AxisLike = None) -> TensorVaria
 
     Args:
         a: array-like.
-        shift: integer, symbolic or not, or one for each axis.
+        shift: integer, symbolic or not, or one for each axis; several for one axis add up.
         axis: axis or axes; None rolls the flattened array and keeps the shape.
 
     Examples:
@@ -155,8 +155,7 @@ def roll(a: TensorLike, shift: TensorLike, axis: AxisLike = None) -> TensorVaria
         return reshape(roll(ravel(x), shift, 0), sizes_of(x))
     axes = axis if isinstance(axis, list | tuple) else [axis]
     shifts = shift if isinstance(shift, list | tuple) else [shift] * len(axes)
-    if len(shifts) == 1:
-        shifts = list(shifts) * len(axes)
+    shifts, axes = (each * max(len(shifts), len(axes)) if len(each) == 1 else each for each in (shifts, axes))
     if len(shifts) != len(axes):
         raise ValueError(f"roll takes one shift for each axis, got {len(shifts)} shifts and {len(axes)} axes")
     for s, each in zip(shifts, axes, strict=True):

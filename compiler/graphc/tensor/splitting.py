@@ -14,10 +14,11 @@ from graphc.graph.tensor.convert import as_tensor_variable, operand
 from graphc.hooks import publish
 from graphc.ops.checks import CheckAndRaise, as_count, required
 from graphc.ops.create import arange, ones, zeros, zeros_like
-from graphc.ops.dimshuffle import normalize_axis
+from graphc.ops.dimshuffle import normalize_axes, normalize_axis
 from graphc.ops.elementwise import broadcast_static
 from graphc.ops.join import concatenate, stack
 from graphc.ops.math import cast, eq, gt, logical_not, lt, maximum, minimum, ne, switch
+from graphc.ops.reduce import any as any_
 from graphc.ops.shape import known_size, product_of, size_of
 from graphc.ops.shaping import broadcast_to, expand_dims, moveaxis, on_axis, ravel, reshape, specify_shape
 from graphc.tensor.dims import slice_at_axis
@@ -26,7 +27,7 @@ from graphc.tensor.masks import compress, flatnonzero
 from graphc.tensor.sorting import argsort
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor import IndexLike, SizeLike, TensorLike
+    from graphc.graph.tensor import AxisLike, IndexLike, SizeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 
@@ -231,7 +232,7 @@ def insert(arr: TensorLike, obj: TensorLike, values: TensorLike, axis: int | Non
 
 
 def resize(a: TensorLike, new_shape: SizeLike) -> TensorVariable:
-    """The elements in another shape, repeated as often as necessary; ``a`` must not be empty.
+    """The elements in another shape, repeated as often as necessary; zeros where there are none.
 
     Examples:
         >>> pt.resize([1, 2], (3,)).eval()
@@ -240,8 +241,10 @@ def resize(a: TensorLike, new_shape: SizeLike) -> TensorVariable:
     flat = ravel(as_tensor_variable(a))
     given = list(new_shape) if isinstance(new_shape, Sequence) else [new_shape]
     sizes = [as_count(size, "resize") for size in given]
-    total = product_of(sizes)
-    return reshape(flat[arange(total) % size_of(flat, 0)], sizes)
+    size = size_of(flat, 0)
+    if not known_size(size):
+        flat = concatenate([flat, zeros((switch(eq(size, 0), 1, 0),), flat.type.dtype)])
+    return reshape(flat[arange(product_of(sizes)) % maximum(size, 1)], sizes)
 
 
 def rollaxis(a: TensorLike, axis: int, start: int = 0) -> TensorVariable:
@@ -260,26 +263,32 @@ def rollaxis(a: TensorLike, axis: int, start: int = 0) -> TensorVariable:
     return moveaxis(x, axis, start - 1 if axis < start else start)
 
 
-def trim_zeros(filt: TensorLike, trim: str = "fb") -> TensorVariable:
-    """A vector without the zeros at its front ("f"), back ("b") or both.
+def trim_zeros(filt: TensorLike, trim: str = "fb", axis: AxisLike = None) -> TensorVariable:
+    """An array without the zeros at its front ("f"), back ("b") or both, along one axis or all.
 
     Examples:
         >>> pt.trim_zeros([0, 1, 2, 0]).eval()
         array([1, 2])
     """
     x = as_tensor_variable(filt)
-    if x.type.ndim != 1 or set(trim.lower()) - set("fb"):
-        raise ValueError(f'trim_zeros takes a vector and "f", "b" or "fb", got {x.type} and {trim!r}')
-    size = size_of(x, 0)
-    found = flatnonzero(ne(x, 0))
+    if sorted(trim.lower()) not in (["f"], ["b"], ["b", "f"]):
+        raise ValueError(f'trim_zeros takes "f", "b" or "fb", got {trim!r}')
+    axes = normalize_axes(axis, x.type.ndim, "trim_zeros")
+    return x[tuple(_without_zeros(x, a, trim.lower()) if a in axes else slice(None) for a in range(x.type.ndim))]
+
+
+def _without_zeros(x: TensorVariable, axis: int, trim: str) -> slice:
+    """Positions along an axis without those at its ends where all elements are 0."""
+    size = size_of(x, axis)
+    found = flatnonzero(any_(ne(x, 0), axis=[a for a in range(x.type.ndim) if a != axis]))
     some = gt(size_of(found, 0), 0)
     # The ends of an empty vector do not exist: one more position stands for them.
     padded = concatenate([found, stack([size - 1])])
     first = switch(some, padded[0], size)
     last = padded[maximum(size_of(found, 0) - 1, 0)]
-    start = first if "f" in trim.lower() else 0
-    stop = switch(some, last + 1, first if "f" in trim.lower() else 0) if "b" in trim.lower() else size
-    return x[start:stop]
+    start = first if "f" in trim else 0
+    stop = switch(some, last + 1, first if "f" in trim else 0) if "b" in trim else size
+    return slice(start, stop)
 
 
 def stacklists(arg: TensorLike) -> TensorVariable:

@@ -46,7 +46,7 @@ from graphc.ops.reduce import max as max_
 from graphc.ops.reduce import min as min_
 from graphc.ops.reduce import sum as sum_
 from graphc.ops.shape import known_size, size_of, sizes_of
-from graphc.ops.shaping import atleast_1d, dimshuffle, expand_dims, moveaxis, reshape, specify_shape
+from graphc.ops.shaping import dimshuffle, expand_dims, moveaxis, ravel, reshape, specify_shape
 from graphc.tensor.products import dot
 from graphc.tensor.rearranging import diagonal
 from graphc.tensor.reductions import mean
@@ -119,6 +119,15 @@ def corrcoef(x: TensorLike, y: TensorLike | None = None, rowvar: bool = True) ->
 # So many quantiles are selected instead of sorting everything.
 FEW = 4
 METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
+STEPS = ("inverted_cdf", "closest_observation", "averaged_inverted_cdf")
+# Hyndman and Fan (1996): a quantile q of n elements lies at ``n q + a + (1 - a - b) q - 1``.
+CONTINUOUS = {
+    "interpolated_inverted_cdf": (0.0, 1.0),
+    "hazen": (0.5, 0.5),
+    "weibull": (0.0, 0.0),
+    "median_unbiased": (1 / 3, 1 / 3),
+    "normal_unbiased": (3 / 8, 3 / 8),
+}
 
 
 def _joined_last(x: TensorVariable, axis: AxisLike, what: str) -> tuple[TensorVariable, tuple[int, ...]]:
@@ -225,16 +234,16 @@ def quantile(
 
     Args:
         x: array-like of real numbers; NaN makes the result NaN.
-        q: fractions from 0 to 1, a number or a vector; may be symbolic.
+        q: fractions from 0 to 1, a number or an array; may be symbolic.
         axis: axes; None for all.
-        method: what happens between two elements: linear, lower, higher, midpoint or nearest.
+        method: where a quantile lies, and what happens between two elements: one of NumPy's thirteen.
         keepdims: keep reduced axes with size 1.
 
     Raises:
         ValueError: a fraction that is none, here or when run.
 
     Returns:
-        The quantiles; those of a vector ``q`` along a new first axis.
+        The quantiles; those of an array ``q`` along new first axes.
 
     Examples:
         >>> pt.quantile([1.0, 2.0, 3.0], 0.5).eval()
@@ -246,25 +255,44 @@ def quantile(
 def _quantile(
     x: TensorVariable, q: TensorLike, axis: AxisLike, method: str, keepdims: bool, skip: bool
 ) -> TensorVariable:
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
-    q = operand(q, "quantile takes a number or a vector of fractions", 0, 1)
+    if method not in (*METHODS, *STEPS, *CONTINUOUS):
+        raise ValueError(f"method must be one of {', '.join([*METHODS, *STEPS, *CONTINUOUS])}, got {method!r}")
+    q = as_tensor_variable(q)
     q = required(q, lambda q: (q >= 0) & (q <= 1), "quantiles must be in the range from 0 to 1")
-    fractions = atleast_1d(cast_to(q, "float64" if x.type.dtype != "float32" else "float32"))
+    fractions = ravel(cast_to(q, "float64" if x.type.dtype != "float32" else "float32"))
     rows, axes = _joined_last(x, axis, "quantile")
     count = size_of(rows, rows.type.ndim - 1)
     if skip:
         count = sum_(~isnan(rows), axis=-1)
         fractions = dimshuffle(fractions, (0, *["x"] * count.type.ndim))
         count = maximum(count, 1)
-    place = fractions * cast(count - 1, fractions.type.dtype)
+    place = _place(fractions, cast(count, fractions.type.dtype), method)
     few = not skip and fractions.type.shape[0] is not None and fractions.type.shape[0] <= FEW
     ordered = Partition()(rows, _ranks(place)) if few else Sort()(rows)
     result = _between(ordered, place, method)
     if not skip:
         result = _with_nan(result, rows)
     result = _kept(result, axes, x.type.ndim, 1) if keepdims else result
-    return result if q.type.ndim else result[0]
+    if q.type.ndim < 2:
+        return result if q.type.ndim else result[0]
+    return reshape(result, [*sizes_of(q), *sizes_of(result)[1:]])
+
+
+def _place(fractions: TensorVariable, count: TensorVariable, method: str) -> TensorVariable:
+    """Where quantiles lie in sorted rows of ``count`` elements."""
+    if method in METHODS:
+        return fractions * (count - 1)
+    if method in CONTINUOUS:
+        a, b = CONTINUOUS[method]
+        place = count * fractions + (a + fractions * (1 - a - b)) - 1
+    else:
+        place = count * fractions - (1.5 if method == "closest_observation" else 1)
+        whole, next_ = eq(place, floor(place)), floor(place) + 1
+        if method == "closest_observation":
+            whole &= eq(floor(place) % 2, 1)
+        tie = place + 0.5 if method == "averaged_inverted_cdf" else floor(place)
+        place = switch(whole, tie, next_)
+    return clip(place, 0, maximum(count - 1, 0))
 
 
 def percentile(

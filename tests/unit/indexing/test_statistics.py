@@ -11,7 +11,8 @@ import pytest
 import graphc
 import graphc.tensor as pt
 
-METHODS = ("lower", "higher", "midpoint", "nearest")
+METHODS = ("lower", "higher", "midpoint", "nearest", "hazen", "weibull", "inverted_cdf", "closest_observation")
+METHODS += ("averaged_inverted_cdf", "interpolated_inverted_cdf", "median_unbiased", "normal_unbiased")
 STATISTICS = [
     lambda p, x: p.median(x),
     lambda p, x: p.median(x, axis=0),
@@ -20,7 +21,10 @@ STATISTICS = [
     lambda p, x: p.quantile(x, np.linspace(0, 1, 7), axis=1, keepdims=True),
     lambda p, x: p.quantile(x, 0.3),
     lambda p, x: p.percentile(x, [0, 50, 100], axis=0),
-    *(lambda p, x, m=m: p.quantile(x, [0.1, 0.25, 0.77, 1], axis=1, method=m) for m in METHODS),
+    *(lambda p, x, m=m: p.quantile(x, [0, 0.1, 0.25, 0.5, 0.77, 1], axis=1, method=m) for m in METHODS),
+    *(lambda p, x, m=m: p.nanquantile(x, 1 / 3, method=m) for m in METHODS),
+    lambda p, x: p.quantile(x, [[0.1, 0.2, 0.3], [0.5, 1, 0]], axis=1),
+    lambda p, x: p.nanpercentile(x, [[10, 20]], axis=0, keepdims=True),
     lambda p, x: p.nanmedian(x, axis=1),
     lambda p, x: p.nanquantile(x, [0.2, 0.6], axis=0),
     lambda p, x: p.nanpercentile(x, 30),

@@ -83,7 +83,7 @@ def test_unpacking_takes_vectors_of_numpy_as_sizes():
         (lambda x: pt.unstack(x), "known size"),
         (lambda x: pt.array_split(x, 0), "at least 1"),
         (lambda x: pt.rollaxis(x, 0, 9), "start must be"),
-        (lambda x: pt.trim_zeros(x), "trim_zeros takes a vector"),
+        (lambda x: pt.trim_zeros(x, "fx"), "trim_zeros takes"),
         (lambda x: pt.interpolate1d(x, x), "two vectors"),
         (lambda x: pt.interpolate1d(x[0, 0], x[0, 0], "cubic"), "must be one of"),
         (lambda x: pt.gradient(x, edge_order=3), "edge_order"),

@@ -49,6 +49,7 @@ def test_flip_rotate_and_roll(shape):
         lambda m, x: m.roll(x, -7, axis=1),
         lambda m, x: m.roll(x, (1, 2), axis=(0, 1)),
         lambda m, x: m.roll(x, 2, axis=(0, 1)),
+        lambda m, x: m.roll(x, (1, 2, -4), axis=0),
         lambda m, x: m.roll(x, 0, axis=0),
     )
     agree(build, reference, RNG.normal(size=shape))
