@@ -118,14 +118,20 @@ def test_of_quotients_of_gamma_functions(name):
     """Digamma is nearly the same for large numbers that are near to each other."""
     v, w = pt.vector("v"), pt.vector("w")
     slopes = graphc.grad(getattr(pt, name)(v, w).sum(), [v, w])
-    points = np.array([(2.5, 0.75), (64, 0.25), (65, 3), (1e3, 0.7), (1e5, 3), (7e7, 3), (1e15, 0.5), (5, 1e9)])
+    points = np.array(
+        [(2.5, 0.75), (64, 0.25), (65, 3), (1e3, 0.7), (1e5, 3), (7e7, 3), (1e15, 0.5), (5, 1e9)]
+    )
     points = points[points.sum(1) < 1e9] if name in ("poch", "binom") else points
     found = graphc.function([v, w], slopes)(*points.T)
     exact = {
         "beta": lambda a, b: (mp.beta(a, b), (a, -a - b), (b, -a - b)),
         "betaln": lambda a, b: (mpf(1), (a, -a - b), (b, -a - b)),
         "poch": lambda x, m: (mp.exp(mp.loggamma(x + m) - mp.loggamma(x)), (x + m, -x), (x + m,)),
-        "binom": lambda n, k: (1 / (n + 1) / mp.beta(n - k + 1, k + 1), (n + 1, k - n - 1), (n - k + 1, -k - 1)),
+        "binom": lambda n, k: (
+            1 / (n + 1) / mp.beta(n - k + 1, k + 1),
+            (n + 1, k - n - 1),
+            (n - k + 1, -k - 1),
+        ),
     }[name]
 
     def slope(pair, position):

@@ -82,12 +82,6 @@ def _clip(
     return find("tensor_copy")(a) if high is None else find("minimum")(a, high)
 
 
-def _trace(
-    find: Find, a: TensorVariable, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: str | None = None
-) -> TensorVariable:
-    return find("sum")(find("diagonal")(a, offset, axis1, axis2), axis=-1, dtype=dtype)
-
-
 def _norm(
     find: Find, x: TensorVariable, ord: int | None = None, axis: int | None = None, keepdims: bool = False
 ) -> TensorVariable:
@@ -109,5 +103,4 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "round": _round,
     "around": _round,
     "linalg.norm": _norm,
-    "trace": _trace,
 }

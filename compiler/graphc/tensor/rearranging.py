@@ -35,7 +35,7 @@ from graphc.tensor.masks import nonzero
 from graphc.tensor.sorting import argsort, take_along_axis
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor import AxisLike, TensorLike
+    from graphc.graph.tensor import AxisLike, DTypeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 
@@ -240,14 +240,16 @@ def diagonal(a: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> 
     return flat[(..., _flat_diagonal(rows, columns, index(offset)))]
 
 
-def trace(a: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> TensorVariable:
+def trace(
+    a: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: DTypeLike | None = None
+) -> TensorVariable:
     """Sum of a diagonal.
 
     Examples:
         >>> pt.trace([[1, 2], [3, 4]]).eval()
         array(5)
     """
-    return diagonal(a, offset, axis1, axis2).sum(axis=-1)
+    return diagonal(a, offset, axis1, axis2).sum(axis=-1, dtype=dtype)
 
 
 def diag(v: TensorLike, k: int = 0) -> TensorVariable:

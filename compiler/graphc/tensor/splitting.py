@@ -274,7 +274,9 @@ def trim_zeros(filt: TensorLike, trim: str = "fb", axis: AxisLike = None) -> Ten
     if sorted(trim.lower()) not in (["f"], ["b"], ["b", "f"]):
         raise ValueError(f'trim_zeros takes "f", "b" or "fb", got {trim!r}')
     axes = normalize_axes(axis, x.type.ndim, "trim_zeros")
-    return x[tuple(_without_zeros(x, a, trim.lower()) if a in axes else slice(None) for a in range(x.type.ndim))]
+    return x[
+        tuple(_without_zeros(x, a, trim.lower()) if a in axes else slice(None) for a in range(x.type.ndim))
+    ]
 
 
 def _without_zeros(x: TensorVariable, axis: int, trim: str) -> slice:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import index
 from typing import TYPE_CHECKING, Any
 
@@ -118,15 +118,22 @@ def corrcoef(x: TensorLike, y: TensorLike | None = None, rowvar: bool = True) ->
 
 # So many quantiles are selected instead of sorting everything.
 FEW = 4
-METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
-STEPS = ("inverted_cdf", "closest_observation", "averaged_inverted_cdf")
-# Hyndman and Fan (1996): a quantile q of n elements lies at ``n q + a + (1 - a - b) q - 1``.
-CONTINUOUS = {
-    "interpolated_inverted_cdf": (0.0, 1.0),
-    "hazen": (0.5, 0.5),
-    "weibull": (0.0, 0.0),
-    "median_unbiased": (1 / 3, 1 / 3),
-    "normal_unbiased": (3 / 8, 3 / 8),
+# Hyndman and Fan (1996): a quantile q of n elements lies at ``n q + a + (1 - a - b) q - 1``. The numbers a
+# and b, and where it is taken to lie instead.
+METHODS: dict[str, tuple[float, float, Callable[[TensorVariable], TensorVariable]]] = {
+    "linear": (1, 1, lambda place: place),
+    "lower": (1, 1, floor),
+    "higher": (1, 1, ceil),
+    "nearest": (1, 1, round_),
+    "midpoint": (1, 1, lambda place: (floor(place) + ceil(place)) / 2),
+    "inverted_cdf": (0, 1, ceil),
+    "averaged_inverted_cdf": (0, 1, lambda place: (ceil(place) + floor(place + 1)) / 2),
+    "closest_observation": (0, 1, lambda place: round_(place + 1) - 1),
+    "interpolated_inverted_cdf": (0, 1, lambda place: place),
+    "hazen": (1 / 2, 1 / 2, lambda place: place),
+    "weibull": (0, 0, lambda place: place),
+    "median_unbiased": (1 / 3, 1 / 3, lambda place: place),
+    "normal_unbiased": (3 / 8, 3 / 8, lambda place: place),
 }
 
 
@@ -181,28 +188,16 @@ def median(x: TensorLike, axis: AxisLike = None, keepdims: bool = False) -> Tens
     return _kept(result, axes, x.type.ndim) if keepdims else result
 
 
-def _between(ordered: TensorVariable, place: TensorVariable, method: str) -> TensorVariable:
+def _between(ordered: TensorVariable, place: TensorVariable) -> TensorVariable:
     """Elements of sorted rows at places that are no integers; the places are along a new first axis.
 
     Args:
         ordered: sorted rows.
         place: for each quantile, and row if its rank is that of the rows, where it lies.
-        method: what happens between two elements.
     """
     below = floor(place)
-    if method == "nearest":
-        below = above = round_(place)
-    elif method == "lower":
-        above = below
-    else:
-        above = ceil(place)
-        below = above if method == "higher" else below
-    weight: TensorVariable | float = 0.5 if method == "midpoint" else place - below
-    low, high = (_at(ordered, cast(p, "int64")) for p in (below, above))
-    if method in ("nearest", "lower", "higher"):
-        return low
-    if method == "midpoint":
-        weight = switch(eq(below, above), 0.0, weight)
+    low, high = (_at(ordered, cast(p, "int64")) for p in (below, ceil(place)))
+    weight = place - below
     weight = cast_to(cast(weight, low.type.dtype), low.type.dtype)
     if weight.type.ndim == 1 and low.type.ndim > 1:
         weight = dimshuffle(weight, (0, *["x"] * (low.type.ndim - 1)))
@@ -253,12 +248,14 @@ def quantile(
 
 
 def _quantile(
-    x: TensorVariable, q: TensorLike, axis: AxisLike, method: str, keepdims: bool, skip: bool
+    x: TensorVariable, q: TensorLike, axis: AxisLike, method: str, keepdims: bool, skip: bool, whole: int = 1
 ) -> TensorVariable:
-    if method not in (*METHODS, *STEPS, *CONTINUOUS):
-        raise ValueError(f"method must be one of {', '.join([*METHODS, *STEPS, *CONTINUOUS])}, got {method!r}")
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
     q = as_tensor_variable(q)
-    q = required(q, lambda q: (q >= 0) & (q <= 1), "quantiles must be in the range from 0 to 1")
+    names = "quantiles" if whole == 1 else "percentiles"
+    q = required(q, lambda q: (q >= 0) & (q <= whole), f"{names} must be in the range from 0 to {whole}")
+    q = q if whole == 1 else q / 100.0
     fractions = ravel(cast_to(q, "float64" if x.type.dtype != "float32" else "float32"))
     rows, axes = _joined_last(x, axis, "quantile")
     count = size_of(rows, rows.type.ndim - 1)
@@ -269,30 +266,19 @@ def _quantile(
     place = _place(fractions, cast(count, fractions.type.dtype), method)
     few = not skip and fractions.type.shape[0] is not None and fractions.type.shape[0] <= FEW
     ordered = Partition()(rows, _ranks(place)) if few else Sort()(rows)
-    result = _between(ordered, place, method)
+    result = _between(ordered, place)
     if not skip:
         result = _with_nan(result, rows)
     result = _kept(result, axes, x.type.ndim, 1) if keepdims else result
-    if q.type.ndim < 2:
-        return result if q.type.ndim else result[0]
-    return reshape(result, [*sizes_of(q), *sizes_of(result)[1:]])
+    return reshape(result, [*sizes_of(q), *sizes_of(result)[1:]]) if q.type.ndim != 1 else result
 
 
 def _place(fractions: TensorVariable, count: TensorVariable, method: str) -> TensorVariable:
-    """Where quantiles lie in sorted rows of ``count`` elements."""
-    if method in METHODS:
-        return fractions * (count - 1)
-    if method in CONTINUOUS:
-        a, b = CONTINUOUS[method]
-        place = count * fractions + (a + fractions * (1 - a - b)) - 1
-    else:
-        place = count * fractions - (1.5 if method == "closest_observation" else 1)
-        whole, next_ = eq(place, floor(place)), floor(place) + 1
-        if method == "closest_observation":
-            whole &= eq(floor(place) % 2, 1)
-        tie = place + 0.5 if method == "averaged_inverted_cdf" else floor(place)
-        place = switch(whole, tie, next_)
-    return clip(place, 0, maximum(count - 1, 0))
+    """Places of quantiles in sorted rows of ``count`` elements."""
+    a, b, taken = METHODS[method]
+    if a == b == 1:
+        return taken(fractions * (count - 1))
+    return clip(taken(count * fractions + (a + fractions * (1 - a - b)) - 1), 0, maximum(count - 1, 0))
 
 
 def percentile(
@@ -304,14 +290,7 @@ def percentile(
         >>> pt.percentile([0.0, 10.0, 20.0], [25, 50]).eval()
         array([ 5., 10.])
     """
-    return quantile(x, _fractions(q), axis, method, keepdims, **kwargs)
-
-
-def _fractions(percent: TensorLike) -> TensorVariable:
-    q = as_tensor_variable(percent)
-    return (
-        required(q, lambda q: (q >= 0) & (q <= 100), "percentiles must be in the range from 0 to 100") / 100.0
-    )
+    return _quantile(floating(x), q, axis, kwargs.pop("interpolation", method), keepdims, False, 100)
 
 
 # -- passing over NaN ----------------------------------------------------------------------------------------
@@ -482,7 +461,7 @@ def nanpercentile(
         >>> pt.nanpercentile([np.nan, 1.0, 3.0], 50).eval()
         array(2.)
     """
-    return nanquantile(x, _fractions(q), axis, method, keepdims)
+    return _quantile(floating(x), q, axis, method, keepdims, True, 100)
 
 
 # -- moments of several variables ----------------------------------------------------------------------------

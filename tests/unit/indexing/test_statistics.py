@@ -11,7 +11,16 @@ import pytest
 import graphc
 import graphc.tensor as pt
 
-METHODS = ("lower", "higher", "midpoint", "nearest", "hazen", "weibull", "inverted_cdf", "closest_observation")
+METHODS = (
+    "lower",
+    "higher",
+    "midpoint",
+    "nearest",
+    "hazen",
+    "weibull",
+    "inverted_cdf",
+    "closest_observation",
+)
 METHODS += ("averaged_inverted_cdf", "interpolated_inverted_cdf", "median_unbiased", "normal_unbiased")
 STATISTICS = [
     lambda p, x: p.median(x),
