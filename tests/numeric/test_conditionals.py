@@ -305,3 +305,22 @@ def test_memory_of_arguments_is_not_taken_too_early(mode: str, sign: float) -> N
         f = graphc.function([graphc.In(x, mutable=True), y, c], outputs, mode=mode, on_unused_input="ignore")
         g = graphc.function([x, y, c], outputs, mode="reference", on_unused_input="ignore")
         assert_close(f(a.copy(), b, np.array(sign)), g(a, b, np.array(sign)))
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_sizes_that_another_branch_found_out_first(mode: str, sign: float) -> None:
+    """Second derivatives of a loop in a branch: their loops run as often as its first result is long."""
+    x, h = pt.vector("x"), pt.scalar("h")
+    rows = graphc.scan(lambda a, b: pt.tanh(a * b), sequences=x, outputs_info=h, return_updates=False)
+    slopes = graphc.grad(pt.sin(graphc.ifelse(h > 0, rows, x)).sum(), [x, h], disconnected_inputs="ignore")
+    total = sum((slope * pt.cos(slope + 0.3)).sum() for slope in slopes)
+    values, eps = np.array([0.3, -0.5, 0.2, 0.7]), 1e-6
+    value = graphc.function([x, h], total)
+    found, at_h = graphc.function([x, h], graphc.grad(total, [x, h]), mode=mode)(values, sign * 0.7)
+    for i, want in enumerate(found):
+        step = eps * np.eye(4)[i]
+        difference = value(values + step, sign * 0.7) - value(values - step, sign * 0.7)
+        np.testing.assert_allclose(want, difference / (2 * eps), rtol=1e-6, atol=1e-8)
+    difference = value(values, sign * 0.7 + eps) - value(values, sign * 0.7 - eps)
+    np.testing.assert_allclose(at_h, difference / (2 * eps), rtol=1e-6, atol=1e-8)

@@ -73,13 +73,17 @@ class DimKeys:
 
     def size(self, value: ir.Value) -> Key:
         """The key of an index value."""
+        known = self._key(value)
+        self.witness.setdefault(known, value)
+        return self.find(known)
+
+    def _key(self, value: ir.Value) -> Key:
+        """The key of an index value, also of a region that ended: nothing later may use that value."""
         known = self._sizes.get(value)
         if known is None:
             self._resolve_operands(value)
-            known = self._everywhere(self._size, value)
-            self._sizes[value] = known
-            self.witness.setdefault(known, value)
-        return self.find(known)
+            known = self._sizes[value] = self._everywhere(self._size, value)
+        return known
 
     def same(self, a: Key, b: Key) -> bool:
         """True if two keys are known to stand for equal sizes."""
@@ -162,7 +166,7 @@ class DimKeys:
                     if top not in self._shapes:
                         self._shapes[top] = self._find_shape(top, type_.shape)
                 elif isinstance(type_, ir.IndexType):
-                    self.size(top)
+                    self._key(top)
 
     def _sources(self, value: ir.Value) -> Iterable[ir.Value]:
         """Values from which a value is computed."""
@@ -187,7 +191,7 @@ class DimKeys:
         if op.name in CONSTANTS:
             return int(op.attributes["value"].value)
         if op.name == "tensor.dim":
-            axis = self.size(op.operands[1])
+            axis = self._key(op.operands[1])
             if isinstance(axis, int) and 0 <= axis < len(op.operands[0].type.shape):
                 return self.shape(op.operands[0])[axis]
         if op.name == "arith.index_cast":
@@ -200,7 +204,7 @@ class DimKeys:
         if source is None:
             return ("index", value)
         if source.name == "arith.index_cast":
-            return self.size(source.operands[0])
+            return self._key(source.operands[0])
         if source.name == "arith.constant":
             return int(source.attributes["value"].value)
         if source.name == "tensor.extract" and len(source.operands) == 1:
@@ -209,7 +213,7 @@ class DimKeys:
             if made is not None and made.name == "tensor.from_elements":
                 inner = self._defs.get(made.operands[0])
                 if inner is not None and inner.name == "arith.index_cast":
-                    return self.size(inner.operands[0])
+                    return self._key(inner.operands[0])
             return ("element", tensor)
         return ("index", value)
 
@@ -243,7 +247,7 @@ class DimKeys:
                 keys.append(known if known >= 0 else ("dim", value, axis))
             else:
                 x, place = equal[0]
-                keys.append(self.size(x) if place < 0 else self.shape(x)[place])
+                keys.append(self._key(x) if place < 0 else self.shape(x)[place])
         return keys
 
     def _either(self, value: ir.Value, op: ir.Operation) -> list[Key]:
@@ -264,7 +268,7 @@ class DimKeys:
         for dim in core:
             place = signature.place(dim)
             if place is None:
-                keys.append(self.size(operands[len(signature.operands) + signature.given.index(dim)]))
+                keys.append(self._key(operands[len(signature.operands) + signature.given.index(dim)]))
             else:
                 keys.append(self.shape(operands[place[0]])[place[1]])
         return keys
