@@ -10,7 +10,7 @@ import keyword
 import os
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -197,6 +197,10 @@ class Module(Mapping[str, "LoadedFunction"]):
         if name.startswith("__") or name not in functions:
             raise AttributeError(f"the artifact has no function {name!r}; it has {', '.join(functions)}")
         return self[name]
+
+    def __call__(self, *values: object, **named: object) -> NoReturn:
+        names = [f"module.{name}" if name.isidentifier() else f"module[{name!r}]" for name in self]
+        raise TypeError(f"an artifact is called by one of its functions: {', '.join(names)}")
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.package.functions)

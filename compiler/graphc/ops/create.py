@@ -119,7 +119,7 @@ def full(shape: SizeLike, fill_value: TensorLike, dtype: DTypeLike | None = None
     """
     value = as_tensor_variable(fill_value)
     value = value if dtype is None else cast_to(value, parse_dtype(dtype))
-    sizes = as_sizes(shape, "full")
+    sizes = as_sizes(shape, "an array")
     return BroadcastTo()(value, *sizes) if sizes else value
 
 

@@ -140,6 +140,7 @@ def dot(x: MatrixLike, y: MatrixLike) -> SparseOrTensor:
         >>> graphc.sparse.dot(x, np.array([1.0, 3.0])).eval()
         array([6.])
     """
+    x, y = _operands(x, y, "dot")
     if is_sparse(x) and is_sparse(y):
         return true_dot(x, y)
     return structured_dot(x, y)

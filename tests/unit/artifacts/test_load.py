@@ -55,6 +55,11 @@ def test_out_in_the_form_of_the_results(exported, point):
         gradient(*point, out=[np.empty(()), np.empty(7)])
 
 
+def test_an_artifact_says_what_to_call(exported):
+    with pytest.raises(TypeError, match=r"called by one of its functions: module\.\w+, module\.\w+"):
+        graphc_runtime.load(exported)(1.0)
+
+
 def test_names_and_documentation(exported):
     model = graphc_runtime.load(exported).model
     assert [(spec.name, spec.dtype, spec.shape) for spec in model.inputs] == [

@@ -137,3 +137,10 @@ def test_empty(compare, shape):
         return [*found, w, a, w, w, a] if shape[-1] == shape[-2] else found
 
     compare(build, reference, np.zeros(shape))
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (2, 0, 3), (0, 2, 2), (3, 4, 0)])
+def test_rank_of_nothing(shape):
+    a = pt.tensor("a", shape=(None,) * len(shape))
+    found = L.matrix_rank(a).eval({a: np.zeros(shape)})
+    np.testing.assert_array_equal(found, np.linalg.matrix_rank(np.zeros(shape)), strict=True)

@@ -308,3 +308,12 @@ def test_batches_of_values():
     values = np.stack([a.data, 2 * a.data])
     for k, found in enumerate(many(values)):
         np.testing.assert_allclose(found, [one(each)[k] for each in values], rtol=1e-14)
+
+
+def test_errors_name_what_was_called():
+    x = pt.dmatrix("x")
+    with pytest.raises(TypeError, match=r"^dot takes a sparse matrix"):
+        sp.dot(x, x)
+    for make in (pt.zeros, pt.ones, pt.empty, lambda shape: pt.full(shape, 1)):
+        with pytest.raises(TypeError, match="a size of an array must be an integer"):
+            make((2.5,))

@@ -196,7 +196,7 @@ def matrix_rank(
             rtol = cast(maximum(m, n), real_dtype(dtype)) * float(np.finfo(dtype).eps)
         elif np.ndim(rtol):
             rtol = expand_dims(rtol, -1)
-        tol = max_(values, axis=-1, keepdims=True) * rtol
+        tol = max_(values, axis=-1, keepdims=True, initial=0) * rtol
     else:
         tol = expand_dims(as_tensor_variable(tol), -1)
     return cast(sum_(gt(values, tol), axis=-1), "int64")
