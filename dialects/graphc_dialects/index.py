@@ -79,7 +79,10 @@ class UpdateSliceOp(GraphcOp, name="update_slice", traits=[ext.Pure]):
 
 
 class TakeOp(GraphcOp, name="take", traits=[ext.Pure]):
-    """Elements of `x` at integer positions along an axis; negative positions count from the end."""
+    """Elements of `x` at integer positions along an axis; negative positions count from the end.
+
+    With `in_range` no position is negative or past the end.
+    """
 
     x: ext.Operand[Tensor]
     indices: ext.Operand[Tensor]
@@ -107,7 +110,10 @@ class TakeOp(GraphcOp, name="take", traits=[ext.Pure]):
 
 
 class PutOp(GraphcOp, name="put", traits=[ext.Pure]):
-    """`x` with the elements that `take` reads replaced or increased by `y`; duplicates act in order."""
+    """`x` with the elements that `take` reads replaced or increased by `y`; duplicates act in order.
+
+    `in_range` is as for `take`.
+    """
 
     x: ext.Operand[Tensor]
     y: ext.Operand[Tensor]

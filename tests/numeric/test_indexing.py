@@ -225,3 +225,34 @@ def test_elements_of_a_shape_need_no_vector() -> None:
     assert int(x.shape[1].data) == 5
     assert type(x.shape[0].owner.op).__name__ == "Shape_i"
     assert x.shape[1:].type.shape == (1,)
+
+
+def _in_rows(x: Any, cut: Any) -> list[Any]:
+    """Matrices of 5 columns whose elements come from others: joined, set, or further on in a wider one."""
+    s = pt.sigmoid(pt.shape_padright(x) - cut)
+    rows, wide = np.zeros((30, 1)), pt.concatenate([s, s**2, -s], axis=1)
+    joined = pt.concatenate([rows, s, rows + 1], axis=1)
+    updated = pt.set_subtensor(pt.constant(np.full((30, 6), 2.0))[:, 2:5], s[:, 1:])
+    differences = joined[:, 1:] - joined[:, :-1]
+    return [differences, updated[:, 1:], wide[:, 3:8], pt.exp(wide[:, 6:1:-1]), joined[:, :5]]
+
+
+@pytest.mark.parametrize("number", range(5))
+@pytest.mark.parametrize("kind", ["constant", "unknown", "not in rows", "negative"])
+def test_one_element_of_each_row(number: int, kind: str) -> None:
+    """Its value and slopes, where it is known to be in a row of its own and where it is not."""
+    rng = np.random.default_rng(number)
+    x, cut, at = pt.dvector("x", shape=(30,)), pt.dvector("cut", shape=(4,)), pt.lvector("at", shape=(30,))
+    rows, columns = np.arange(30), rng.integers(0, 5, 30)
+    if kind == "not in rows":
+        rows = rows[::-1].copy()
+    if kind == "negative":
+        columns[::3] -= 5
+    chosen = _in_rows(x, cut)[number][rows, at if kind == "unknown" else columns]
+    loss = pt.sum(pt.log(chosen**2 + 1) * rng.normal(size=30))
+    outputs = [chosen, *graphc.grad(loss, [x, cut])]
+    values = [rng.normal(size=30), np.sort(rng.normal(size=4)), columns]
+    f = graphc.function([x, cut, at], outputs, on_unused_input="ignore")
+    expected = graphc.function([x, cut, at], outputs, mode="reference", on_unused_input="ignore")(*values)
+    for got, want in zip(f(*values), expected, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-13)

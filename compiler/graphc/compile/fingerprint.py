@@ -2,8 +2,8 @@
 """The key of a graph in the on-disk cache.
 
 Two graphs get one key exactly if they would compile to the same code: same structure, ops, types, literals,
-and whatever else the caller names. Names, source lines and the data of large constants do not count. Neither
-MLIR nor LLVM is loaded.
+and whatever else the caller names. Names, source lines and the data of large constants do not count, but for
+what `Op.known` says of these. Neither MLIR nor LLVM is loaded.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _lines(fgraph: FunctionGraph) -> list[str] | None:
         if op is None:
             return None
         inputs = [_reference(v, numbers) for v in node.inputs]
-        lines.append(f"{op}({','.join(inputs)}):{','.join(map(_type, node.outputs))}")
+        lines.append(f"{op}({','.join(inputs)}){node.op.known(node)}:{','.join(map(_type, node.outputs))}")
         numbers.update((v, f"n{k}.{j}") for j, v in enumerate(node.outputs))
     lines.append(",".join(_reference(v, numbers) for v in fgraph.outputs))
     return lines

@@ -65,11 +65,12 @@ def with_known_values(fgraph: FunctionGraph, count: int) -> list[Variable] | Non
     for node in toposort(chosen):
         _perform(node, known)
     memo: dict[Variable, Variable] = {v: v for v in fgraph.inputs}
-    made = {
-        v: TensorConstant(v.type, known[v], v.name)
-        for v in chosen
-        if v in known and isinstance(v.type, TensorType)
-    }
+    made: dict[Variable, Variable] = {}
+    equal: dict[tuple[TensorType, bytes], TensorConstant] = {}  # a value and its slope index alike
+    for v in chosen:
+        if v in known and isinstance(v.type, TensorType):
+            found = TensorConstant(v.type, known[v], v.name)
+            made[v] = equal.setdefault((v.type, found.data.tobytes()), found)
     return rebuild(fgraph.outputs, memo | made, copy_nodes=False, strict=True) if made else None
 
 

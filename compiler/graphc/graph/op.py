@@ -87,6 +87,10 @@ class Op:
         inner_inputs: list[Variable]
         inner_outputs: list[Variable]
 
+    def known(self, node: Apply) -> str:
+        """Facts about the data of large constants that code depends on, as attributes of the operation."""
+        return ""
+
     def make_node(self, *inputs: Any) -> Apply:
         """Check the inputs and build the node; the default uses ``itypes`` and ``otypes``."""
         if self.itypes is None or self.otypes is None:

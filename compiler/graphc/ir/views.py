@@ -104,6 +104,11 @@ def accumulates(op: ir.Operation) -> bool:
     return bool(op.attributes["accumulate"].value)
 
 
+def is_in_range(op: ir.Operation) -> bool:
+    """True if indices are known to be in range, and not negative, when a graph becomes a module."""
+    return "in_range" in op.attributes
+
+
 def moved_type(type_: ir.Type, order: Sequence[int]) -> ir.RankedTensorType:
     """The type of a tensor with moved axes."""
     shape, dynamic = type_.shape, ir.ShapedType.get_dynamic_size()

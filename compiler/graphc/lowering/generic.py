@@ -22,7 +22,7 @@ from graphc.ir import build
 from graphc.ir.build import dtype_of, fill, storage_name
 from graphc.ir.constants import CONSTANTS, read_constant
 from graphc.ir.kinds import REDUCTIONS, reduced_axes, static_shape
-from graphc.ir.views import GATHERS, INLINED, axes_order, axis_of
+from graphc.ir.views import GATHERS, INLINED, axes_order, axis_of, is_in_range
 from graphc.lowering.partial_reductions import first_of, generic
 from graphc.lowering.scalar_builder import Scalar, ScalarBuilder
 from graphc.ops.elementwise import ROWS
@@ -403,10 +403,10 @@ class GenericBuilder:
         axis = axis_of(op)
         rank = len(static_shape(indices))
         position = self.read(indices, coordinates[axis : axis + rank])
-        size = self._context.sizes_of(source)[axis]
         index = build.create("arith.index_cast", [build.index_type()], [position.value]).result
-        negative = build.compare_index(2, index, build.const_index(0))
-        index = build.select(negative, index + size, index)
+        if not is_in_range(op):
+            negative = build.compare_index(2, index, build.const_index(0))
+            index = build.select(negative, index + self._context.sizes_of(source)[axis], index)
         return self.read(source, (*coordinates[:axis], index, *coordinates[axis + rank :]))
 
     def _index(self, coordinate: Any) -> ir.Value:

@@ -11,7 +11,7 @@ from graphc.ir import build
 from graphc.ir.build import dtype_of
 from graphc.ir.ownership import updates_in_place
 from graphc.ir.value import as_index
-from graphc.ir.views import accumulates, axis_of
+from graphc.ir.views import accumulates, axis_of, is_in_range
 from graphc.lowering.carried import carry_over, spans
 from graphc.lowering.rules import Conversion, lowers
 from graphc.lowering.scalar_builder import Scalar, ScalarBuilder
@@ -116,7 +116,8 @@ def put(context: Conversion, op: ir.Operation) -> None:
     def element(indices: Indices) -> tuple[ir.Value, Indices]:
         inner = indices[axis : axis + index_rank]
         index = as_index(positions[inner])
-        index = build.select(index < 0, index + size, index)
+        if not is_in_range(op):
+            index = build.select(index < 0, index + size, index)
         return y[indices], [*indices[:axis], index, *indices[axis + index_rank :]]
 
     _update(context, op, build.dims(y), element)

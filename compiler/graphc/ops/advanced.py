@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from graphc.graph.basic import Apply, Maybe, Variable, Variables, describe, only
+from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables, describe, only
 from graphc.graph.op import FieldOp, Op, linear, multilinear
 from graphc.graph.tensor.convert import as_tensor_variable, operand
 from graphc.graph.tensor.type import TensorType
@@ -47,7 +47,21 @@ def _check(node: Apply, indices: np.ndarray, size: int, axis: int) -> None:
         )
 
 
-class Take(FieldOp):
+class _Indexed(Op):
+    """Acts on the elements of the first input along an axis at the positions that the last one holds."""
+
+    axis: int
+
+    def known(self, node: Apply) -> str:
+        """In range, and none is negative."""
+        size, indices = node.inputs[0].type.shape[self.axis], node.inputs[-1]
+        found = indices.data if isinstance(indices, Constant) else np.array([-1])
+        return (
+            ", in_range" if size is not None and found.size and 0 <= found.min() <= found.max() < size else ""
+        )
+
+
+class Take(_Indexed, FieldOp):
     """Elements of x at integer positions along an axis; the axis is replaced by the dimensions of the
     indices.
 
@@ -77,11 +91,11 @@ class Take(FieldOp):
     pushforward = multilinear
 
     def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
-        types = [e.type_of(x) for x in node.inputs]
-        return [e.op("graphc.take", operands, types, e.type_of(node.outputs[0]), f"axis = {self.axis} : i64")]
+        types, attrs = [e.type_of(x) for x in node.inputs], f"axis = {self.axis} : i64{self.known(node)}"
+        return [e.op("graphc.take", operands, types, e.type_of(node.outputs[0]), attrs)]
 
 
-class Put(Op):
+class Put(_Indexed):
     """x with the elements that `Take` would read increased by y, or set to it; repeated positions act in
     order.
 
@@ -164,5 +178,6 @@ class Put(Op):
         of_indices = [e.dim_of(indices, operands[2], axis) for axis in range(indices.type.ndim)]
         update = e.broadcast(operands[1], e.type_of(y), _taken(of_x, of_indices, self.axis), region)
         attrs = f"axis = {self.axis} : i64, accumulate = {'false' if self.set_instead_of_inc else 'true'}"
+        attrs += self.known(node)
         types = [e.type_of(x), region, e.type_of(indices)]
         return [e.op("graphc.put", [operands[0], update, operands[2]], types, e.type_of(out), attrs)]

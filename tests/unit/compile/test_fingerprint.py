@@ -97,6 +97,16 @@ def test_data_of_large_constants_does_not_count_but_their_places_do():
     assert key([x], [x * pt.constant(small)]) != key([x], [x * pt.constant(small + 1)])
 
 
+def test_what_code_relies_on_of_large_constants_counts():
+    x, rows = pt.matrix("x", shape=(20, 3)), np.arange(20)
+
+    def taken(columns, rows=rows):
+        return key([x], [x.ravel()[pt.constant(rows * 3 + columns)]])
+
+    assert taken(rows % 3) == taken(rows[::-1] % 3)
+    assert taken(rows % 3) != taken(rows % 3 - 1)
+
+
 class Doubled(graphc.Op):
     """An op whose properties the subclasses choose."""
 

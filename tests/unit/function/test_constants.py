@@ -84,3 +84,11 @@ def test_loops_read_values_that_are_known():
     )
     f = both([x], [states[-1]], 1.0)
     assert "log" not in names(f)
+
+
+def test_equal_values_are_one_argument():
+    # A value and its slope take at the same elements, which were computed from the positions for each.
+    x, at = pt.matrix("x", shape=(40, 3)), pt.constant(np.arange(40) % 3)
+    y = x[pt.constant(np.arange(40)), at]
+    f = both([x], [y, graphc.grad(pt.sum(y**2), x)], DATA[:, None] * DATA[:3])
+    assert len(f.fgraph.inputs) == 2

@@ -39,8 +39,9 @@ from graphc.ir.views import (
     accumulates,
     axis_of,
     bounds_of,
+    is_in_range,
 )
-from graphc.ir.walk import definition
+from graphc.ir.walk import definition, named_attributes
 from graphc_dialects._base import const_index, constant_value
 from graphc_dialects._mlir import ir
 
@@ -59,7 +60,8 @@ def where_updated(op: ir.Operation, x: ir.Value, create: Create) -> ir.Value:
     _, y, *rest = op.operands
     if op.name in UPDATES_PART:
         return create("graphc.slice", [x, *rest], y.type)
-    return create("graphc.take", [x, *rest], y.type, axis=op.attributes["axis"])
+    known = {name: value for name, value in named_attributes(op).items() if name != "accumulate"}
+    return create("graphc.take", [x, *rest], y.type, **known)
 
 
 def where_taken(op: ir.Operation, x: ir.Value, y: ir.Value, create: Create) -> ir.Value:
@@ -231,7 +233,7 @@ def _put(op: ir.Operation, x: np.ndarray, y: np.ndarray, indices: np.ndarray) ->
 @TOTAL("graphc.take")
 def _take_is_total(totality: Totality, op: ir.Operation) -> bool:
     """Literal indices within a static size."""
-    return _in_range(op.operands[1], op.operands[0].type.shape[axis_of(op)])
+    return is_in_range(op) or _in_range(op.operands[1], op.operands[0].type.shape[axis_of(op)])
 
 
 def _in_range(indices: ir.Value, size: int) -> bool:
@@ -242,15 +244,14 @@ def _in_range(indices: ir.Value, size: int) -> bool:
 
 @CHECKS("graphc.take")
 def _take_checks(checks: SizeChecks, rw: Rewriter, op: ir.Operation) -> None:
-    x, indices = op.operands
-    _check_indices(checks, rw, x, indices, axis_of(op))
+    _check_indices(checks, rw, op)
 
 
 @CHECKS("graphc.put")
 def _put_checks(checks: SizeChecks, rw: Rewriter, op: ir.Operation) -> None:
     x, y, indices = op.operands
     axis, rank = axis_of(op), len(indices.type.shape)
-    _check_indices(checks, rw, x, indices, axis)
+    _check_indices(checks, rw, op)
     for dim in range(len(y.type.shape)):
         inside = axis <= dim < axis + rank
         source = (indices, dim - axis) if inside else (x, dim if dim < axis else dim - rank + 1)
@@ -258,9 +259,10 @@ def _put_checks(checks: SizeChecks, rw: Rewriter, op: ir.Operation) -> None:
         checks.equal(rw, (y, dim), source, message)
 
 
-def _check_indices(checks: SizeChecks, rw: Rewriter, x: ir.Value, indices: ir.Value, axis: int) -> None:
+def _check_indices(checks: SizeChecks, rw: Rewriter, op: ir.Operation) -> None:
     """-n <= index < n for the smallest and the largest index; no index at all is in range."""
-    if checks.only_sizes:
+    x, indices, axis = op.operands[0], op.operands[len(op.operands) - 1], axis_of(op)
+    if checks.only_sizes or is_in_range(op):
         return
     key, known = rw.dims.shape(x)[axis], rw.constant(indices)
     if isinstance(known, np.ndarray) and isinstance(key, int):

@@ -184,42 +184,23 @@ class _Cone:
 
     def build(self) -> ir.Value:
         """The part of the slice's operand, after the checks of what is computed in part."""
-        built: dict[ir.Operation, ir.Value] = {}
-        order = self._order()
-        for op in order:
+        for op in reversed(self.wanted):
             check_of(self._rw, op)
-        for op in order:
-            built[op] = self._rebuild(op, built)
-        return built[self._rw.defs[self._value]]
+        return self._rebuilt(self._rw.defs[self._value], {})
 
-    def _order(self) -> list[ir.Operation]:
-        """The operations, operands first."""
-        found: dict[ir.Operation, None] = {}
-        pending = [(self._rw.defs[self._value], False)]
-        while pending:
-            op, ready = pending.pop()
-            if ready:
-                found[op] = None
-            elif op not in found:
-                pending.append((op, True))
-                pending += [(self._rw.defs[x], False) for x in op.operands if self._is_inside(x)]
-        return list(found)
-
-    def _is_inside(self, value: ir.Value) -> bool:
-        return self._rw.defs.get(value) in self.wanted
-
-    def _rebuild(self, op: ir.Operation, built: dict[ir.Operation, ir.Value]) -> ir.Value:
+    def _rebuilt(self, op: ir.Operation, built: dict[ir.Operation, ir.Value]) -> ir.Value:
         operands = list(op.operands)
         for position, parts in enumerate(self._operands[op]):
             x = operands[position]
-            if self._is_inside(x) and parts:
-                operands[position] = built[self._rw.defs[x]]
+            source = self._rw.defs.get(x)
+            if source in self.wanted and parts:
+                operands[position] = built[source] if source in built else self._rebuilt(source, built)
             else:
                 mark_reread(x)
                 operands[position] = slice_of(self._rw, x, parts)
         rule = rule_of(op)
         assert rule is not None
-        return rule.build(self._rw, op, self.wanted[op], operands)
+        return built.setdefault(op, rule.build(self._rw, op, self.wanted[op], operands))
 
 
 def _users(value: ir.Value) -> list[ir.Operation]:
@@ -250,6 +231,7 @@ class Gathering:
 
     def __init__(self, op: ir.Operation) -> None:
         self._indices, self._axis = op.operands[1], axis_of(op)
+        self._attributes = named_attributes(op)
         source, self._flat = _read_by(op)
         self._shape = list(source.type.shape)
         self._block = op.operation.block
@@ -325,8 +307,7 @@ class Gathering:
         if shape[axis] == 1:
             return x
         shape[axis], indices = number, _reshaped(rw, self._indices, [number])
-        attribute = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), axis)
-        return rw.create("graphc.take", [x, indices], tensor_type(shape, element), axis=attribute)
+        return rw.create("graphc.take", [x, indices], tensor_type(shape, element), **self._attributes)
 
 
 def _read_by(take: ir.Operation) -> tuple[ir.Value, bool]:
