@@ -68,6 +68,11 @@ def literal(value: float, kind: ir.Type) -> ir.Value:
     return ir.Operation.create("arith.constant", [kind], [], {"value": attribute}).result
 
 
+def flag(holds: int) -> ir.Value:
+    """A condition that is known."""
+    return literal(holds, ir.IntegerType.get_signless(1))
+
+
 def as_index(value: ir.Value | int) -> ir.Value:
     """An index value; a Python number becomes a constant, and an integer is cast."""
     return as_indices([value])[0]
@@ -199,9 +204,7 @@ def _compared(kind: ir.Type, name: str, a: ir.Value | float, b: ir.Value | float
     is_integer = isinstance(kind, (ir.IndexType, ir.IntegerType))
     known = [constant_value(x) for x in (a, b)] if isinstance(kind, ir.IndexType) else [None]
     if None not in known:
-        return literal(
-            COMPARISONS[name if name in COMPARISONS else f"s{name}"](*known), ir.IntegerType.get_signless(1)
-        )
+        return flag(COMPARISONS[name if name in COMPARISONS else f"s{name}"](*known))
     a, b = (x if isinstance(x, ir.Value) else literal(x, kind) for x in (a, b))
     which = _UNSIGNED[name] if name in _UNSIGNED else _PREDICATES[name][not is_integer]
     predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), which)

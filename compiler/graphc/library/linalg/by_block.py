@@ -37,7 +37,7 @@ def cholesky(of, work, n):
         of.barrier()
         return [fine]
 
-    return of.carry(n, [of.true()], column)[0]
+    return of.carry(n, [of.flag(True)], column)[0]
 
 
 def substitute(of, a, x, n, k, first, *, forward, transposed=False, unit=False):
@@ -116,4 +116,4 @@ def eliminate(of, work, n, width, log):
         return turned(work.number(sign) * pivot.sign()), (work.number(value) + size).value
 
     one, nothing = work.number(1.0).value, work.number(0.0).value
-    return of.carry(n, [of.true(), one, nothing if log else one], column)
+    return of.carry(n, [of.flag(True), one, nothing if log else one], column)

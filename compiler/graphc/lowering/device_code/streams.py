@@ -22,7 +22,7 @@ from typing import TypeAlias
 import numpy as np
 
 from graphc.ir import build
-from graphc.ir.value import as_index, converted, larger, literal, smaller
+from graphc.ir.value import as_index, converted, flag, larger, literal, smaller
 from graphc.lowering import calls
 from graphc.lowering.carried import carry, carry_while, either
 from graphc.lowering.device_code.philox import (
@@ -271,10 +271,6 @@ class Draws:
         return begins & self._code_of(place) & 1
 
 
-def _true() -> ir.Value:
-    return literal(1, word_type(1))
-
-
 def _normal(fmt: Format, words: Bits, place: ir.Value, tables: list[ir.Value]) -> Attempt:
     """NumPy's `random_standard_normal`, one round of its loop."""
     bits = words(place)
@@ -295,7 +291,7 @@ def _normal(fmt: Format, words: Bits, place: ir.Value, tables: list[ir.Value]) -
         (found,) = carry_while([place + 1], fails, lambda values: [values[0] + 2])
         far = literal(_NORMAL_TAIL, fmt.type) + pair(found)[0]
         low = ((size >> 8) & 1).equals(1)
-        return calls.number(found + 2 - place), _true(), build.select(low, -far, far)
+        return calls.number(found + 2 - place), flag(True), build.select(low, -far, far)
 
     def density() -> ir.Value:
         # Of float32, too, NumPy takes the exponential in float64.
@@ -313,7 +309,7 @@ def _exponential(fmt: Format, words: Bits, place: ir.Value, tables: list[ir.Valu
 
     def tail() -> Attempt:
         log = fmt.log_of_rest(words(place + 1))
-        return build.const_i64(2), _true(), literal(_EXPONENTIAL_TAIL, fmt.type) - log
+        return build.const_i64(2), flag(True), literal(_EXPONENTIAL_TAIL, fmt.type) - log
 
     return _by_level(fmt, words, place, tables, level, size, x, tail, lambda: fmt.rounded("exp", -x))
 
@@ -344,7 +340,7 @@ def _by_level(
         return either(level.equals(0), kinds, tail, edge)
 
     kinds, common = [word_type(), word_type(1), x.type], size.below(limits[level])
-    taken, gives, value = either(common, kinds, lambda: (build.const_i64(1), _true(), x), rare)
+    taken, gives, value = either(common, kinds, lambda: (build.const_i64(1), flag(True), x), rare)
     return taken, gives, value
 
 
@@ -416,7 +412,7 @@ class Stream:
             return [self.at, ~gives, x]
 
         self.at, _, x = carry_while(
-            [self.at, _true(), build.const_f64(0.0)],
+            [self.at, flag(True), build.const_f64(0.0)],
             lambda values: self.is_inside(values[0]) & values[1],
             step,
         )

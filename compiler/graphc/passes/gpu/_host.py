@@ -251,11 +251,6 @@ def mark(launches: Sequence[ir.Operation], arrays: Sequence[ir.Value], **said: s
         launch.attributes[_ATTRIBUTE] = plain.write({**said, "launches": len(launches), "arrays": places})
 
 
-def unmark(attributes: dict[str, ir.Attribute]) -> None:
-    """Takes the note away, from launches whose arguments become other ones."""
-    attributes.pop(_ATTRIBUTE, None)
-
-
 def product_of(launch: ir.Operation) -> LibraryProduct | None:
     """The product that a launch is a part of, if a library may compute it."""
     if launch.name != "gpu.launch_func" or _ATTRIBUTE not in launch.attributes:

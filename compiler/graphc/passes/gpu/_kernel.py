@@ -10,7 +10,17 @@ from contextlib import contextmanager
 from graphc.ir import build
 from graphc.ir.helpers import callee_of
 from graphc.ir.value import as_index, parts_of, smaller
-from graphc.ir.walk import blocks_of, copied, definition, inputs_of, symbol_of, use_instead, walk
+from graphc.ir.walk import (
+    blocks_of,
+    copied,
+    copy_with,
+    definition,
+    inputs_of,
+    named_attributes,
+    symbol_of,
+    use_instead,
+    walk,
+)
 from graphc.lowering.carried import span
 from graphc.passes.gpu._notation import global_position
 from graphc_dialects._base import constant_value
@@ -18,7 +28,7 @@ from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
 MODULE = "kernels"
-_SHARED = "builtin.unrealized_conversion_cast"
+_SHARED, _ALIGNMENTS = "builtin.unrealized_conversion_cast", "workgroup_attrib_attrs"
 _LOADED = ("gpu", "vector", "nvgpu", "nvvm")
 
 
@@ -133,6 +143,20 @@ class Kernel:
         self._alignments.append(alignment)
         return made.results[0]
 
+    def copy(self, function: ir.Operation, arguments: Sequence[ir.Value]) -> None:
+        """The body of another kernel, of these arguments, at the insertion point, with its limits."""
+        named, block = named_attributes(function), function.regions[0].blocks[0]
+        self._limits |= {name: value for name, value in named.items() if name.startswith("nvvm.")}
+        given, count = list[ir.Value](block.arguments), len(arguments)
+        new = dict(zip(given, arguments, strict=False))
+        said = named.get(_ALIGNMENTS, ir.ArrayAttr.get([ir.DictAttr.get({})] * len(given[count:])))
+        for attribution, attributes in zip(given[count:], ir.ArrayAttr(said), strict=True):
+            kind, known = ir.MemRefType(attribution.type), ir.DictAttr(attributes)
+            alignment = ir.IntegerAttr(known["llvm.align"]).value if "llvm.align" in known else None
+            new[attribution] = self.shared(kind.shape, kind.element_type, alignment=alignment)
+        for op in list(block.operations)[:-1]:
+            copy_with(op.operation, new)
+
     def limit(self, threads: int, blocks: int = 1) -> None:
         """Registers of a thread are so few that some blocks of so many threads are on a multiprocessor.
 
@@ -191,7 +215,7 @@ class Kernel:
         }
         attributes |= self._limits
         if any(self._alignments):
-            attributes["workgroup_attrib_attrs"] = ir.ArrayAttr.get(
+            attributes[_ALIGNMENTS] = ir.ArrayAttr.get(
                 [
                     ir.DictAttr.get({} if size is None else {"llvm.align": ir.IntegerAttr.get(word, size)})
                     for size in self._alignments

@@ -22,13 +22,13 @@ from contextlib import AbstractContextManager, contextmanager
 
 from graphc.ir import build
 from graphc.ir.build import select
-from graphc.ir.value import as_index, bits_as, converted, larger, literal
+from graphc.ir.value import as_index, bits_as, converted, flag, larger, literal
 from graphc.lowering.carried import carry, span, when
 from graphc.lowering.partial_reductions import constant
 from graphc_dialects._mlir import ir
 
 # What kernels of the library (`by_block.py` in its folders) get of it besides what is here.
-__all__ = ["as_index", "carry", "larger", "select", "span", "when"]
+__all__ = ["as_index", "carry", "flag", "larger", "select", "span", "when"]
 
 WARP = 32
 # Indices of x, y and z in attributes of the gpu dialect.
@@ -100,11 +100,6 @@ def cells(rows: ir.Value, columns: ir.Value) -> Iterator[tuple[ir.Value, ir.Valu
     """Places of a matrix, shared by the threads of a block."""
     with share(rows * columns) as number:
         yield number // columns, number % columns
-
-
-def true() -> ir.Value:
-    """A flag that holds."""
-    return literal(1, _integer(1))
 
 
 def zero(kind: ir.Type) -> ir.Value:

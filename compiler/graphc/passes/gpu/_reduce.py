@@ -13,7 +13,7 @@ from functools import reduce
 from typing import NamedTuple, TypeAlias
 
 from graphc.ir import build
-from graphc.ir.value import as_index, converted, larger, smaller
+from graphc.ir.value import as_index, converted, flag, larger, smaller
 from graphc.lowering.calls import product
 from graphc.lowering.carried import carry, either, span, when
 from graphc.lowering.memory.layouts import is_contiguous
@@ -415,19 +415,17 @@ class Held:
             groups = min(groups, -(-known[0] // (known[1] * lanes)))
         # A row that is held has few elements.
         self._total, threads, thread = (converted(x, short) for x in (total, share.stride, share.first))
-        self._together = None
-        self._first, self._between, self._step = thread, threads, threads * lanes
         assert share.active is not None
-        of_all = build.select(share.active, self._total, 0)
+        self._step, of_all = threads * lanes, build.select(share.active, self._total, 0)
+        self._together = together = flag(False)
         if behind is not None:
-            self._together = behind.equals(0) & (sizes[-1] % lanes).equals(0)
-            of_all = build.select(self._together, of_all // lanes, of_all)
-            self._first = build.select(self._together, thread * lanes, thread)
-            self._between = build.select(self._together, 1, threads)
+            self._together = together = behind.equals(0) & (sizes[-1] % lanes).equals(0)
+        of_all = build.select(together, of_all // lanes, of_all)
+        self._first = build.select(together, thread * lanes, thread)
+        self._between = build.select(together, 1, threads)
         # Elements of the thread: those of a number below that.
-        self._count = of_all // threads + converted(thread < of_all % threads, short)
-        if self._together is not None:
-            self._count = build.select(self._together, self._count * lanes, self._count)
+        count = of_all // threads + converted(thread < of_all % threads, short)
+        self._count = build.select(together, count * lanes, count)
         self._groups = [_HeldGroup(self, number) for number in range(groups)]
         self._loaded: dict[tuple[ir.Value, tuple[int | None, ...]], list[ir.Value]] = {}
 
@@ -451,7 +449,7 @@ class Held:
 
     def _is_wide(self, operand: Operand) -> bool:
         rank = len(self._outer) + len(self._sizes)
-        return self._together is not None and is_wide(operand, rank - 1)
+        return build.constant_value(self._together) is None and is_wide(operand, rank - 1)
 
     def load(self, operand: Operand, number: int, lane: int) -> ir.Value:
         """An element; all of the thread are loaded with the first one that is asked for."""
@@ -473,7 +471,7 @@ class Held:
             starts = [self.indices(number, 0, self._lanes) for number in numbers]
             return [load_vector(operand, start, self._lanes) for start in starts]
 
-        if self._together is None or not self._is_wide(operand):
+        if not self._is_wide(operand):
             return [value for number in numbers for value in apart(number)]
         if self._is_aligned:
             return [extract(vector, lane) for vector in together() for lane in lanes]
@@ -540,10 +538,7 @@ class Held:
                 with when(self._is_own(number, 0)):
                     store_vector(values, operand, self.indices(number, 0))
 
-        if self._together is None or not self._is_wide(operand):
-            apart()
-        else:
-            either(self._together, [], together, apart)
+        either(self._together if self._is_wide(operand) else flag(False), [], together, apart)
 
 
 class _HeldGroup(Group):

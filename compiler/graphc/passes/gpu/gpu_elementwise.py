@@ -9,7 +9,7 @@ from functools import partial
 from graphc.ir import build
 from graphc.ir.build import dtype_of
 from graphc.ir.lifetimes import root_of
-from graphc.ir.value import parts_of, smaller
+from graphc.ir.value import flag, parts_of, smaller
 from graphc.ir.walk import walk
 from graphc.lowering.calls import product
 from graphc.lowering.carried import either, span, when
@@ -243,17 +243,14 @@ class _Writer:
         self._shared = [kernel.shared([side, side + 1], o.argument.type) for o in self._inputs]
         kernel.limit(_THREADS * _THREADS, _RESIDENT)
         with kernel.body():
-            lanes, together = self._lanes, None
+            lanes, together = self._lanes, flag(False)
             if lanes > 1:
                 rows = (self._sizes[self._last] | self._sizes[self._other]) % lanes
                 together = rows.equals(0) & are_aligned(self._wide, lanes)
             # A loop over squares would keep the addresses of all vectors in registers.
             *rest, other, last = split(block_id(), squares)
             place = dict(zip(self._rest, rest, strict=True)), other * side, last * side
-            if together is None:
-                self._square(*place, 1)
-            else:
-                either(together, [], lambda: self._square(*place, lanes), lambda: self._square(*place, 1))
+            either(together, [], lambda: self._square(*place, lanes), lambda: self._square(*place, 1))
         kernel.launch([grid], [_THREADS, _THREADS])
 
     def _square(self, place: dict[int, ir.Value], other: ir.Value, last: ir.Value, lanes: int) -> None:

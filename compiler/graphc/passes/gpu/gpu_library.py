@@ -12,7 +12,7 @@ import numpy as np
 
 from graphc.ir import build
 from graphc.ir.helpers import callee_of
-from graphc.ir.value import all_of, as_index, larger, literal, smaller
+from graphc.ir.value import all_of, as_index, flag, larger, literal, smaller
 from graphc.library.helpers import LibraryAsked, LibraryFound
 from graphc.library.linalg import by_block
 from graphc.library.linalg.solve import GENERAL, POSITIVE
@@ -28,7 +28,7 @@ from graphc.passes.buffer.kernel_pointers import is_proven_contiguous
 from graphc.passes.gpu import _notation
 from graphc.passes.gpu._host import LibraryCall, calls_of, host_operations
 from graphc.passes.gpu._kernel import GRID, H200, Kernel, allocate, blocks_for
-from graphc.passes.gpu._notation import WARP, barrier, block_id, cells, grid_dim, on_first_thread, split, true
+from graphc.passes.gpu._notation import WARP, barrier, block_id, cells, grid_dim, on_first_thread, split
 from graphc.passes.gpu.gpu_placement import TRANSFORMS
 from graphc_dialects._mlir import ir
 from graphc_dialects.signatures import SIGNATURES
@@ -360,7 +360,7 @@ class Triangular(Work):
         return n, k
 
     def write(self, indices: list[ir.Value], work: Matrix) -> ir.Value:
-        (a, b, result), (n, k), fine = self._matrices(indices), self.sides, true()
+        (a, b, result), (n, k), fine = self._matrices(indices), self.sides, flag(True)
         across, unit = self._is("trans"), self._is("unit_diagonal")
         if not unit:
             (fine,) = carry(n, [fine], lambda i, carried: [carried[0] & a[i, i].differs(0.0).value])
@@ -460,7 +460,7 @@ class General(Work):
                 values = [sign, value] if self._is_log else [value]
                 for number, buffer in zip(values, self._buffers[1:], strict=True):
                     buffer[indices] = number
-            return true()
+            return flag(True)
         by_block.substitute(_notation, work, work, n, k, n, forward=False)
         _write(matrices[-1], n, k, fine, work, n)
         return fine

@@ -9,7 +9,7 @@ from functools import reduce
 from operator import mul
 
 from graphc.ir import build
-from graphc.ir.value import larger, parts_of, smaller
+from graphc.ir.value import flag, larger, parts_of, smaller
 from graphc.lowering.calls import product
 from graphc.lowering.carried import carry, either, span, when
 from graphc.lowering.partial_reductions import Combiner, first_of
@@ -243,7 +243,7 @@ class _Kernel:
         if cost(nest) <= _SIMPLE:
             kernel.limit(self._threads, _COLUMNS_RESIDENT)
         with kernel.body():
-            self._aligned = None
+            self._aligned = flag(False)
             if self._lanes > 1:
                 rest = sizes[columns] % self._lanes
                 self._aligned = rest.equals(0) & are_aligned(self._wide, self._lanes)
@@ -300,8 +300,7 @@ class _Kernel:
                 found += Group([*batch, number], sizes[-1:], column).fold(element, own)
             return found
 
-        if self._aligned is None:
-            return strided(stop, neutral, apart, row, stride, self._at_once)
+        at_once = self._at_once if self._lanes == 1 else max(self._at_once // 2, 1)
         known = smaller(group, self._groups - 1)
 
         def together(number: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
@@ -312,7 +311,7 @@ class _Kernel:
             self._aligned,
             [value.type for value in neutral],
             lambda: strided(stop, neutral, together, row, stride, self._at_once),
-            lambda: strided(stop, neutral, apart, row, stride, max(self._at_once // 2, 1)),
+            lambda: strided(stop, neutral, apart, row, stride, at_once),
         )
 
     def _column(self, first: ir.Value, tx: ir.Value, lane: int) -> ir.Value:
@@ -320,8 +319,6 @@ class _Kernel:
         thread, or else by neighbouring threads.
         """
         beside = (first + tx) * self._lanes + lane
-        if self._aligned is None or self._lanes == 1:
-            return beside
         return build.select(self._aligned, beside, first * self._lanes + self._width * lane + tx)
 
     def _share(self, others: ir.Value) -> ir.Value:

@@ -8,18 +8,18 @@ Values in such a loop become arithmetic on the number of the step (`StepValues`)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
 
 from graphc.ir import build
 from graphc.ir.lifetimes import VIEWS
-from graphc.ir.value import as_index, converted, larger, literal, parts_of, smaller
-from graphc.ir.walk import copy_with, definition, is_used, named_attributes, symbol_of, walk
+from graphc.ir.value import as_index, converted, flag, larger, parts_of, smaller
+from graphc.ir.walk import copy_with, definition, is_used, symbol_of, walk
 from graphc.lowering.carried import carry_while, loop, when
 from graphc.passes import Pass
-from graphc.passes.gpu._host import SIZES, HostLoop, replace_loops, unmark
-from graphc.passes.gpu._kernel import MODULE, Kernel, allocate, kernels_of
+from graphc.passes.gpu._host import SIZES, HostLoop, replace_loops
+from graphc.passes.gpu._kernel import Kernel, allocate, kernels_of
 from graphc.passes.gpu._nest import size_key
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
@@ -27,7 +27,6 @@ from graphc_runtime.record import record
 # What can be computed in a kernel as well as on the host.
 _VIEWS = VIEWS | {"memref.dim", "memref.extract_strided_metadata"}
 _OTHERS = frozenset(("gpu.launch_func", "scf.if", "scf.for", "scf.while", "scf.yield", "scf.condition"))
-Known = Callable[[ir.Value], ir.Value]
 
 
 def is_pure(op: ir.Operation) -> bool:
@@ -100,28 +99,22 @@ class StepValues(HostLoop):
                     size = build.dim(*found) if isinstance(found, tuple) else as_index(found)
                 inner.results[0].replace_all_uses_with(size)
 
-    def copy(
-        self, value: ir.Value, number: ir.Value, known: Known, copies: dict[ir.Value, ir.Value]
-    ) -> ir.Value:
-        """A value of the step with a number, from 0 on, at the insertion point, where `known` gives what
-        stands for a value that does not vary; `copies` are of the same step.
-        """
-        if value in copies:
-            return copies[value]
-        if not self.varies(value):
-            found = known(value)
-        elif value == self.index:
-            found = known(self.lower) + number * known(self.step)
+    def copy(self, value: ir.Value, number: ir.Value, copies: dict[ir.Value, ir.Value]) -> ir.Value:
+        """A value of the step with a number, from 0 on, at the insertion point; `copies` are of one step."""
+        if not self.varies(value) or value in copies:
+            return copies.get(value, value)
+        if value == self.index:
+            found = self.lower + number * self.step
         elif value in self.carried:
-            found = self.carried_at(self.carried.index(value), number, known)
+            found = self.carried_at(self.carried.index(value), number)
         else:
             for operand in value.owner.operands:
-                self.copy(operand, number, known, copies)
+                self.copy(operand, number, copies)
             copy_with(value.owner.operation, copies)
             return copies[value]
         return copies.setdefault(value, found)
 
-    def carried_at(self, k: int, number: ir.Value, known: Known) -> ir.Value:
+    def carried_at(self, k: int, number: ir.Value) -> ir.Value:
         """Values carried into the step with a number: initial arrays in turn, or the results of a
         step before.
         """
@@ -134,57 +127,13 @@ class StepValues(HostLoop):
             first = way.index(self.carried.index(after))
             turn = build.index_op("remsi", number - first, build.const_index(len(way) - first))
             at = build.select(number < first, number, turn + first) if first else turn
-            found = known(self.initial[way.pop()])
+            found = self.initial[way.pop()]
         else:
             # Before there was such a step, its number is of no account.
-            at, found = number, self.copy(after, larger(number - count, 0), known, {})
+            at, found = number, self.copy(after, larger(number - count, 0), {})
         for place in reversed(range(len(way))):
-            found = build.select(at.equals(place), known(self.initial[way[place]]), found)
+            found = build.select(at.equals(place), self.initial[way[place]], found)
         return found
-
-
-def leaves(values: StepValues, arguments: Sequence[ir.Value]) -> Mapping[ir.Value, None]:
-    """The values that do not vary, from which those that do are computed, in order; constants apart."""
-    found: dict[ir.Value, None] = {}
-    seen: set[ir.Value] = set()
-    open_ = list(reversed(arguments))
-    while open_:
-        if (value := open_.pop()) in seen:
-            continue
-        seen.add(value)
-        if not values.varies(value):
-            if build.constant_value(value) is None:
-                found[value] = None
-        elif value == values.index:
-            open_ += [values.step, values.lower]
-        elif value in values.carried:
-            k = values.carried.index(value)
-            open_ += [values.yields[k], values.initial[k]]
-        else:
-            open_ += reversed(list(value.owner.operands))
-    return found
-
-
-def are_own(module: ir.Module, values: StepValues, times: int = 1) -> bool:
-    """True if nothing else launches the kernels of a loop, which is there as often as `times` says."""
-    inside = {_name_of(op) for op in values.launches}
-    found = [_name_of(op) for op in walk(module.operation) if op.name == "gpu.launch_func"]
-    return all(found.count(name) == times for name in inside)
-
-
-def separate(module: ir.Module, loop: ir.Operation) -> None:
-    """Gives each launch of a loop a kernel of its own: kernels compute what varies from step to step."""
-    seen: set[str] = set()
-    for launch in [op for op in walk(loop) if op.name == "gpu.launch_func"]:
-        name = _name_of(launch)
-        if name in seen:
-            function = _function_of(module, launch)
-            name = f"{name}_{len(seen)}"
-            with ir.InsertionPoint(function):
-                copy = function.clone()
-            copy.attributes["sym_name"] = ir.StringAttr.get(name)
-            launch.attributes["kernel"] = ir.Attribute.parse(f"@{MODULE}::@{name}")
-        seen.add(name)
 
 
 def numbers(before: ir.Operation, values: Sequence[int]) -> list[ir.Value]:
@@ -211,65 +160,24 @@ def rewrite(
     array: ir.Value,
     active: ir.Value | None = None,
 ) -> None:
-    """Makes a kernel compute arguments that vary from the number of the step, which it reads in an array;
-    where the number in `active` is 0, it does nothing.
+    """Launches another kernel instead, which computes arguments that vary from the number of the step, read
+    in an array; where the number in `active` is 0, it does nothing.
     """
-    given = list(launch.operands)
-    sizes, old = given[:SIZES], given[SIZES:]
-    kept = [value for value in old if not values.varies(value)]
-    more = [array] if active is None else [array, active]
-    added = [*leaves(values, [value for value in old if values.varies(value)]), *more]
-    function = _function_of(module, launch)
-    block = function.regions[0].blocks[0]
-    shared = list(block.arguments)[len(old) :]
-    types = [value.type for value in (*kept, *added)]
-    attributes = named_attributes(function)
-    attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, []))
-    with ir.InsertionPoint(function), function.location:
-        made = ir.Operation.create("gpu.func", attributes=attributes, regions=1)
-    new = ir.Block.create_at_start(made.regions[0], [*types, *(value.type for value in shared)])
-    arguments: list[ir.Value] = list(new.arguments)
-    for attribution, argument in zip(shared, arguments[len(types) :], strict=True):
-        attribution.replace_all_uses_with(argument)
-    given_as = dict(zip(added, arguments[len(kept) :], strict=False))
-
-    def given_for(value: ir.Value) -> ir.Value:
-        # Constants are made again.
-        return given_as[value] if value in given_as else value.owner.clone().results[0]
-
-    with ir.InsertionPoint(new), launch.location:
-        number: ir.Value = as_index(given_for(array)[()])
-        copies: dict[ir.Value, ir.Value] = {}
-        rest = iter(arguments)
-        for value, before in zip(old, list(block.arguments), strict=False):
-            if values.varies(value):
-                before.replace_all_uses_with(values.copy(value, number, given_for, copies))
-            else:
-                before.replace_all_uses_with(next(rest))
-        *body, end = [inner.operation for inner in block.operations]
-        with nullcontext() if active is None else when(is_set(given_for(active))):
-            for inner in body:
-                ir.InsertionPoint.current.insert(inner.detach_from_parent())
-    new.append(end)
-    function.erase()
-    segments = list(ir.DenseI32ArrayAttr(launch.attributes["operandSegmentSizes"]))
-    segments[11] = len(kept) + len(added)
-    attributes = named_attributes(launch)
-    unmark(attributes)
-    attributes["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get(segments)
-    with ir.InsertionPoint(launch), launch.location:
-        operands = [*sizes, *kept, *added]
-        ir.Operation.create("gpu.launch_func", operands=operands, attributes=attributes)
+    sizes, given = list(launch.operands)[:SIZES], list(launch.operands)[SIZES:]
+    name = _name_of(launch)
+    function = next(op for op in kernels_of(module.operation) if symbol_of(op) == name)
+    kernel = Kernel(launch, name.rstrip("0123456789").rstrip("_"))
+    with kernel.body():
+        number, copies = as_index(array[()]), dict[ir.Value, ir.Value]()
+        arguments = [values.copy(value, number, copies) for value in given]
+        with nullcontext() if active is None else when(is_set(active)):
+            kernel.copy(function, arguments)
+    kernel.launch(sizes[:3], sizes[3:])
     launch.erase()
 
 
 def _name_of(launch: ir.Operation) -> str:
     return str(ir.SymbolRefAttr(launch.attributes["kernel"]).value[-1])
-
-
-def _function_of(module: ir.Module, launch: ir.Operation) -> ir.Operation:
-    name = _name_of(launch)
-    return next(op for op in kernels_of(module.operation) if symbol_of(op) == name)
 
 
 # Division by what may be 0 stays in the loop, which may have no steps.
@@ -372,8 +280,7 @@ def as_blocks_of_steps(module: ir.Module, op: ir.Operation) -> Callable[[], None
     copy = _copied(until, new)
     values = prepared(copy)
     given = [new.get(x, x) for work in until.work for x in work.operands]
-    is_possible = values.are_computable() and not any(map(values.varies, given))
-    if not is_possible or not are_own(module, values, times=2):
+    if not values.are_computable() or any(map(values.varies, given)):
         copy.erase()
         for moved in reversed([x for x in _siblings(op) if x not in before]):
             if not any(map(is_used, moved.results)):
@@ -496,9 +403,9 @@ def _lower_until(module: ir.Module, until: _Until, values: StepValues, new: dict
         places = {k: place for place, k in enumerate(until.states)}
         for k, result in enumerate(op.results):
             if k == until.index:
-                result.replace_all_uses_with(values.copy(values.index, done, lambda x: x, {}))
+                result.replace_all_uses_with(values.copy(values.index, done, {}))
             elif is_used(result):
-                result.replace_all_uses_with(values.carried_at(places[k], done, lambda x: x))
+                result.replace_all_uses_with(values.carried_at(places[k], done))
     op.erase()
 
 
@@ -524,7 +431,7 @@ def _write_loop(values: StepValues, total: ir.Value, active: ir.Value) -> None:
         again = is_set(active)
         return [done + steps, again]
 
-    carry_while([zero, literal(1, ir.IntegerType.get_signless(1))], goes_on, block)
+    carry_while([zero, flag(True)], goes_on, block)
 
 
 @record()
@@ -549,15 +456,17 @@ class GpuSteps(Pass):
 
     def run(self, module: ir.Module) -> None:
         def found(op: ir.Operation) -> Callable[[], None] | None:
-            separate(module, op)
             if op.name == "scf.while":
                 return as_blocks_of_steps(module, op)
             values = prepared(op)
-            is_possible = values.are_computable() and are_own(module, values)
-            return partial(_lower, module, values) if is_possible else None
+            return partial(_lower, module, values) if values.are_computable() else None
 
         count = replace_loops(module, found, lambda lower: lower(), ("scf.for", "scf.while"))
         self.count("loops", count)
+        launched = {_name_of(op) for op in walk(module.operation) if op.name == "gpu.launch_func"}
+        for op in kernels_of(module.operation) if count else ():
+            if op.name == "gpu.func" and symbol_of(op) not in launched:
+                op.erase()
 
 
 def _lower(module: ir.Module, values: StepValues) -> None:
@@ -574,5 +483,5 @@ def _lower(module: ir.Module, values: StepValues) -> None:
     used = [k for k, result in enumerate(op.results) if is_used(result)]
     with ir.InsertionPoint(op), op.location:
         for k in used:
-            op.results[k].replace_all_uses_with(values.carried_at(k, values.count(), lambda x: x))
+            op.results[k].replace_all_uses_with(values.carried_at(k, values.count()))
         without_states(values)

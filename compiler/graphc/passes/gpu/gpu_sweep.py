@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from graphc.ir import build
 from graphc.ir.build import dtype_of
 from graphc.ir.lifetimes import root_of
-from graphc.ir.value import all_of, as_index, larger, literal, parts_of, smaller
+from graphc.ir.value import all_of, as_index, flag, larger, parts_of, smaller
 from graphc.ir.walk import blocks_outside_loops, functions, inputs_of
 from graphc.lowering.carried import carry, either, span, when
 from graphc.lowering.partial_reductions import nest as make_nest
@@ -325,11 +325,10 @@ class _Sweep:
                 loads_first(values[0].owner.regions[0].blocks[0])
                 self._share_values(values, shared)
 
+            together = flag(False)
             if self._lanes > 1:
                 together = are_aligned(self._wide, self._lanes) & (self._size % self._lanes).equals(0)
-                either(together, [], lambda: rows(build.const_index(0)), lambda: rows(None))
-            else:
-                rows(None)
+            either(together, [], lambda: rows(build.const_index(0)), lambda: rows(None))
             barrier()
             self._combine(shared, results)
         kernel.launch([parts], [self._width, self._height])
@@ -381,8 +380,7 @@ class _Sweep:
 
     def _share_values(self, values: Sequence[ir.Value], shared: Sequence[Sequence[ir.Value]]) -> None:
         """Writes what a thread has added up where the block sees it: columns of a row of threads in order."""
-        always = literal(1, ir.IntegerType.get_signless(1))
-        (_, held), rest = self._held(build.const_index(0), always), list(values)
+        (_, held), rest = self._held(build.const_index(0), flag(True)), list(values)
         columns, *sums = shared
         first = thread_id(1) * (self._width * self._each)
         for number in range(self._each // self._lanes):

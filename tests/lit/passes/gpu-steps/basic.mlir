@@ -3,10 +3,11 @@
 
 // States that take turns: one is chosen by whether the number of the step is even. What comes after the loop
 // knows the number of steps. The temporary array is allocated once.
-// CHECK: gpu.func @step(%[[T:.*]]: memref<4xf32>, %[[A:.*]]: memref<4xf32>, %[[B:.*]]: memref<4xf32>, %[[N:.*]]: memref<i64>) kernel
+// CHECK-NOT: gpu.func @step(
+// CHECK: gpu.func @step_4(%[[N:.*]]: memref<i64>, %[[A:.*]]: memref<4xf32>, %[[B:.*]]: memref<4xf32>, %[[T:.*]]: memref<4xf32>) kernel
 // CHECK: %[[TURN:.*]] = arith.remsi
 // CHECK: %[[EVEN:.*]] = arith.cmpi eq, %[[TURN]], %c0
-// CHECK: %[[OLD:.*]] = arith.select %[[EVEN]], %{{.*}}, %{{.*}} : memref<4xf32>
+// CHECK: %[[OLD:.*]] = arith.select %[[EVEN]], %[[A]], %[[B]] : memref<4xf32>
 // CHECK: func.func @turns
 // CHECK: memref.alloc() : memref<4xf32>
 // CHECK: %[[LAST:.*]] = arith.select %{{.*}}, %{{.*}}, %{{.*}} : memref<4xf32>
@@ -92,5 +93,37 @@ module attributes {gpu.container_module} {
       scf.yield %b : memref<4xf32>
     }
     return %r : memref<4xf32>
+  }
+}
+
+// -----
+
+// A kernel that something else launches, too, stays for that.
+// CHECK: gpu.func @fill(%{{.*}}: memref<4xf32, strided<[1], offset: ?>>) workgroup(%{{.*}} : memref<8xf32, #gpu.address_space<workgroup>> {llvm.align = 16 : i64}) kernel
+// CHECK: gpu.func @fill_3(%{{.*}}: memref<i64>, %{{.*}}: memref<?x4xf32>) workgroup(%{{.*}} : memref<8xf32, #gpu.address_space<workgroup>> {llvm.align = 16 : i64}) kernel attributes {nvvm.maxntid = array<i32: 4, 1, 1>}
+// CHECK: func.func @twice
+// CHECK: gpu.launch_func @kernels::@fill_3
+// CHECK: }
+// CHECK: gpu.launch_func @kernels::@fill blocks
+module attributes {gpu.container_module} {
+  gpu.module @kernels {
+    gpu.func @fill(%r: memref<4xf32, strided<[1], offset: ?>>) workgroup(%s: memref<8xf32, #gpu.address_space<workgroup>> {llvm.align = 16 : i64}) kernel attributes {nvvm.maxntid = array<i32: 4, 1, 1>} {
+      %i = gpu.thread_id x
+      %x = memref.load %s[%i] : memref<8xf32, #gpu.address_space<workgroup>>
+      memref.store %x, %r[%i] : memref<4xf32, strided<[1], offset: ?>>
+      gpu.return
+    }
+  }
+  func.func @twice(%x: memref<?x4xf32>, %n: index) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c4 = arith.constant 4 : index
+    scf.for %i = %c0 to %n step %c1 {
+      %r = memref.subview %x[%i, 0] [1, 4] [1, 1] : memref<?x4xf32> to memref<4xf32, strided<[1], offset: ?>>
+      gpu.launch_func @kernels::@fill blocks in (%c1, %c1, %c1) threads in (%c4, %c1, %c1) args(%r : memref<4xf32, strided<[1], offset: ?>>)
+    }
+    %last = memref.subview %x[%c0, 0] [1, 4] [1, 1] : memref<?x4xf32> to memref<4xf32, strided<[1], offset: ?>>
+    gpu.launch_func @kernels::@fill blocks in (%c1, %c1, %c1) threads in (%c4, %c1, %c1) args(%last : memref<4xf32, strided<[1], offset: ?>>)
+    return
   }
 }

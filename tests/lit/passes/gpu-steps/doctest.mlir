@@ -2,20 +2,20 @@
 // RUN: graphc-opt --graphc-gpu-steps --canonicalize %s | filecheck %s
 
 // The kernel finds the row of its step; the loop launches the same each time.
-// CHECK: gpu.func @row(%[[X:.*]]: memref<?x4xf32>, %[[N:.*]]: memref<i64>) kernel
-// CHECK: %[[S:.*]] = memref.load %[[N]][] : memref<i64>
-// CHECK: %[[I:.*]] = arith.index_cast %[[S]] : i64 to index
-// CHECK: %[[R:.*]] = memref.subview %[[X]][%[[I]], 0] [1, 4] [1, 1]
-// CHECK: memref.store %{{.*}}, %[[R]]
 // CHECK: gpu.func @start_1(%[[N:.*]]: memref<i64>) kernel
 // CHECK: memref.store %c0_i64, %[[N]][]
 // CHECK: gpu.func @next_2(%[[N:.*]]: memref<i64>) kernel
 // CHECK: arith.addi %{{.*}}, %c1_i64
+// CHECK: gpu.func @row_3(%[[N:.*]]: memref<i64>, %[[X:.*]]: memref<?x4xf32>) kernel
+// CHECK: %[[S:.*]] = memref.load %[[N]][] : memref<i64>
+// CHECK: %[[I:.*]] = arith.index_cast %[[S]] : i64 to index
+// CHECK: %[[R:.*]] = memref.subview %[[X]][%[[I]], 0] [1, 4] [1, 1]
+// CHECK: memref.store %{{.*}}, %[[R]]
 // CHECK: func.func @main(%[[X:.*]]: memref<?x4xf32>, %{{.*}}: index)
 // CHECK: %[[N:.*]] = memref.alloc() : memref<i64>
 // CHECK: gpu.launch_func @kernels::@start_1 {{.*}} args(%[[N]] : memref<i64>)
 // CHECK: scf.for
-// CHECK-NEXT: gpu.launch_func @kernels::@row {{.*}} args(%[[X]] : memref<?x4xf32>, %[[N]] : memref<i64>)
+// CHECK-NEXT: gpu.launch_func @kernels::@row_3 {{.*}} args(%[[N]] : memref<i64>, %[[X]] : memref<?x4xf32>)
 // CHECK-NEXT: gpu.launch_func @kernels::@next_2 {{.*}} args(%[[N]] : memref<i64>)
 // CHECK-NEXT: }
 module attributes {gpu.container_module} {
