@@ -33,7 +33,7 @@ MOST = {
     "files in one folder of the compiler": (30, 2),
     "lines of code of the compiler": (80524, 1500),
     "files of device code": (25, 2),
-    "lines of device code": (10807, 300),
+    "lines of device code": (10787, 300),
     "docstrings that begin with a question word": (1, 5),
     "names of index arithmetic as strings": (0, 0),
 }

@@ -56,15 +56,18 @@ _NEUTRAL_LEFT = {"add": 0, "mul": 1}
 _NEUTRAL_RIGHT = {"add": 0, "sub": 0, "mul": 1, "floordiv": 1}
 
 
-def literal(value: float, kind: ir.Type) -> ir.Value:
-    """`arith.constant` of an index, integer or floating-point type."""
+def literal(value: complex, kind: ir.Type) -> ir.Value:
+    """A constant of an index, integer, floating-point or complex type."""
     if isinstance(kind, ir.IndexType):
-        return const_index(int(value))
+        return const_index(int(value.real))
+    if isinstance(kind, ir.ComplexType):
+        parts = [ir.FloatAttr.get(kind.element_type, float(x)) for x in (value.real, value.imag)]
+        return ir.Operation.create("complex.constant", [kind], [], {"value": ir.ArrayAttr.get(parts)}).result
     if isinstance(kind, ir.IntegerType):
         half = 1 << (kind.width - 1)
-        attribute: ir.Attribute = ir.IntegerAttr.get(kind, (int(value) + half) % (2 * half) - half)
+        attribute: ir.Attribute = ir.IntegerAttr.get(kind, (int(value.real) + half) % (2 * half) - half)
     else:
-        attribute = ir.FloatAttr.get(kind, value)
+        attribute = ir.FloatAttr.get(kind, float(value.real))
     return ir.Operation.create("arith.constant", [kind], [], {"value": attribute}).result
 
 

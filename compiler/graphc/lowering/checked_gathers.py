@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from graphc.ir import build
-from graphc.ir.value import all_of
+from graphc.ir.value import all_of, literal
 from graphc.ir.walk import definition, is_used_once
 from graphc.lowering.carried import either
-from graphc.lowering.partial_reductions import constant, generic
+from graphc.lowering.partial_reductions import generic
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import raises
 from graphc_runtime.record import record
@@ -170,8 +170,7 @@ def _guard(load: ir.Operation, generic: ir.Operation) -> None:
     kind = load.results[0].type
     with ir.InsertionPoint(load), load.location:
         inside = all_of([position.below(size) for position, size in zip(positions, sizes, strict=True)])
-        zero = 0 if isinstance(kind, (ir.IntegerType, ir.IndexType)) else 0.0
-        (found,) = either(inside, [kind], lambda: [buffer[positions]], lambda: [constant(kind, zero)])
+        (found,) = either(inside, [kind], lambda: [buffer[positions]], lambda: [literal(0, kind)])
     load.results[0].replace_all_uses_with(found)
     load.erase()
 

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from graphc.ir import build
-from graphc.ir.value import smaller
+from graphc.ir.value import literal, smaller
 from graphc.ir.walk import is_used
 from graphc.lowering import partial_reductions
 from graphc.lowering.carried import bit_in, bit_of_byte, byte_of_bit, carry, loop, span
@@ -387,7 +387,7 @@ class LoopNest:
         def body(start: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
             stop = smaller(start + width, bound)
             begin = [
-                partial_reductions.constant(value.type, 0.0) if i in self._sum_positions else value
+                literal(0.0, value.type) if i in self._sum_positions else value
                 for i, value in enumerate(carried)
             ]
             partial = self._loop(depth, indices, begin, accumulators, bounds=(start, stop))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from graphc.ir import build
-from graphc.ir.value import larger, smaller
+from graphc.ir.value import larger, literal, smaller
 from graphc_dialects._mlir import ir
 
 Axes = Sequence[int | None]
@@ -135,16 +135,7 @@ class Combiner(NamedTuple):
 
     def constant(self, value_type: ir.Type) -> Any:
         """The value that changes nothing."""
-        return constant(value_type, self.neutral)
-
-
-def constant(value_type: ir.Type, number: float) -> Any:
-    """A float, complex (of two equal parts) or integer constant."""
-    if isinstance(value_type, ir.ComplexType):
-        part = ir.FloatAttr.get(value_type.element_type, number)
-        return build.create("complex.constant", [value_type], [], value=ir.ArrayAttr.get([part, part])).result
-    kind = ir.FloatAttr if isinstance(number, float) else ir.IntegerAttr
-    return build.create("arith.constant", [value_type], [], value=kind.get(value_type, number)).result
+        return literal(self.neutral, value_type)
 
 
 def combiner(value: ir.Value, accumulator: ir.Value) -> Combiner | None:

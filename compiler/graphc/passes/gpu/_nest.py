@@ -11,14 +11,13 @@ from typing import NamedTuple, TypeAlias
 
 from graphc.errors import CompileError
 from graphc.ir import build
-from graphc.ir.build import dtype_of
 from graphc.ir.lifetimes import VIEWS, root_of
 from graphc.ir.walk import copy_with, definition, inputs_of, seen_through, slice_of, walk
 from graphc.lowering.carried import carry
 from graphc.lowering.memory import layouts
 from graphc.lowering.memory.layouts import address, collapse, is_contiguous, is_row_major, metadata
 from graphc.passes.gpu._host import is_address
-from graphc.passes.gpu._notation import read_vector, write_vector
+from graphc.passes.gpu._notation import itemsize, read_vector, write_vector
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
@@ -340,16 +339,11 @@ def wide_operands(nests: Sequence[Nest]) -> list[Operand]:
     return [o for nest in nests for o in nest.operands if nest.rank and is_wide(o, nest.rank - 1)]
 
 
-def itemsize(operand: Operand) -> int:
-    """Bytes of an element."""
-    return int(dtype_of(ir.MemRefType(operand.buffer.type).element_type).itemsize)
-
-
 def lanes_of(operands: Sequence[Operand]) -> int:
     """Elements of a thread at a time: 16 bytes of the widest operand; 1 for types without vectors."""
     if any(isinstance(ir.MemRefType(o.buffer.type).element_type, ir.ComplexType) for o in operands):
         return 1
-    return WIDTH // max(map(itemsize, operands)) if operands else 1
+    return WIDTH // max(itemsize(o.buffer) for o in operands) if operands else 1
 
 
 def are_aligned(operands: Sequence[Operand], lanes: int) -> ir.Value:
@@ -365,7 +359,7 @@ def are_aligned(operands: Sequence[Operand], lanes: int) -> ir.Value:
 
 def _misplaced(operand: Operand, lanes: int) -> ir.Value:
     """Bytes between a multiple of a vector and where rows begin; not 0 if any does not begin there."""
-    size, places = itemsize(operand), [address(operand.buffer)]
+    size, places = itemsize(operand.buffer), [address(operand.buffer)]
     if not is_contiguous(operand.buffer):
         offset, strides = layout(operand.buffer)
         places = [places[0] + offset * size, *(stride * size for stride in strides[:-1])]
@@ -387,7 +381,7 @@ def behind_vector(operands: Sequence[Operand], lanes: int) -> ir.Value:
     for operand in {operand.buffer: operand for operand in operands}.values():
         bits = _misplaced(operand, lanes)
         elsewhere = build.select(bits.equals(0), build.const_index(0), lanes)
-        found.append(bits // itemsize(operand) if is_contiguous(operand.buffer) else elsewhere)
+        found.append(bits // itemsize(operand.buffer) if is_contiguous(operand.buffer) else elsewhere)
     for other in found[1:]:
         found[0] = build.select(other.equals(found[0]), found[0], lanes)
     return found[0]
@@ -395,12 +389,12 @@ def behind_vector(operands: Sequence[Operand], lanes: int) -> ir.Value:
 
 def load_vector(operand: Operand, indices: Sequence[ir.Value], lanes: int) -> ir.Value:
     """Neighbouring elements of an operand, from indices of the nest on."""
-    return read_vector(operand.buffer, where(operand, indices), lanes, lanes * itemsize(operand))
+    return read_vector(operand.buffer, where(operand, indices), lanes, lanes * itemsize(operand.buffer))
 
 
 def store_vector(values: Sequence[ir.Value], operand: Operand, indices: Sequence[ir.Value]) -> None:
     """Writes neighbouring elements of an operand, from indices of the nest on."""
-    write_vector(values, operand.buffer, where(operand, indices), len(values) * itemsize(operand))
+    write_vector(values, operand.buffer, where(operand, indices), len(values) * itemsize(operand.buffer))
 
 
 def _axis(expression: ir.AffineExpr) -> int | None:

@@ -24,7 +24,6 @@ from graphc.ir import build
 from graphc.ir.build import select
 from graphc.ir.value import as_index, bits_as, converted, flag, larger, literal
 from graphc.lowering.carried import carry, span, when
-from graphc.lowering.partial_reductions import constant
 from graphc_dialects._mlir import ir
 
 # What kernels of the library (`by_block.py` in its folders) get of it besides what is here.
@@ -104,7 +103,7 @@ def cells(rows: ir.Value, columns: ir.Value) -> Iterator[tuple[ir.Value, ir.Valu
 
 def zero(kind: ir.Type) -> ir.Value:
     """The number 0."""
-    return constant(kind, 0 if isinstance(kind, ir.IntegerType) else 0.0)
+    return literal(0, kind)
 
 
 # -- other lanes of a warp ----------------------------------------------------------------------------------
@@ -243,8 +242,8 @@ def extract(vector: ir.Value, *lane: int) -> ir.Value:
 
 
 def itemsize(memory: ir.Value) -> int:
-    """Bytes of an element, of a number."""
-    return int(memory.type.element_type.width) // 8
+    """Bytes of an element."""
+    return int(build.dtype_of(memory.type.element_type).itemsize)
 
 
 def _bytes(count: int) -> ir.Attribute:

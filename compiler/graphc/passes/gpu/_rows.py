@@ -28,14 +28,13 @@ from graphc.passes.gpu._nest import (
     Operand,
     SizeKey,
     behind_vector,
-    itemsize,
     lanes_of,
     size_key,
     store,
     whole,
     wide_operands,
 )
-from graphc.passes.gpu._notation import WARP, barrier, block_id, split, thread_id
+from graphc.passes.gpu._notation import WARP, barrier, block_id, itemsize, split, thread_id
 from graphc.passes.gpu._reduce import (
     BlockReduction,
     Columns,
@@ -155,7 +154,7 @@ def held_groups(nests: Sequence[RowNest], read: set[ir.Value], lanes: int) -> in
     memory: a power of two.
     """
     operands = [o for row in nests for o in row.nest.operands if o.buffer in read and not row.is_row(o)]
-    words = [max(itemsize(o) // 4, 1) for o in {o.buffer: o for o in operands}.values()]
+    words = [max(itemsize(buffer) // 4, 1) for buffer in {o.buffer for o in operands}]
     operations = sum(cost(row.nest) for row in nests)
     most = min(_REGISTERS // (sum(words) or 1), _OPERATIONS // max(operations, 1), _SIDE_BY_SIDE * lanes)
     return 1 << (max(most // lanes, 1).bit_length() - 1)

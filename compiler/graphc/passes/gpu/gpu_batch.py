@@ -16,7 +16,6 @@ from graphc.ir.walk import copy_with, definition, is_inside, walk
 from graphc.lowering.calls import product
 from graphc.lowering.carried import carry, either, span, when
 from graphc.lowering.memory.layouts import kept_axes
-from graphc.lowering.partial_reductions import constant
 from graphc.lowering.partial_reductions import nest as make_nest
 from graphc.passes import Pass
 from graphc.passes.gpu._host import HostLoop, replace_loops
@@ -291,7 +290,7 @@ class BlockProduct:
         for number in range(self._form.kept):
             deep = own + number
             value = load(right, [column, column, smaller(deep, depth - 1)])
-            found.append(build.select(deep < depth, value, constant(value.type, 0.0)))
+            found.append(build.select(deep < depth, value, zero(value.type)))
         return found
 
     def write(

@@ -14,7 +14,7 @@ from graphc.ir.constants import complex_literal, element_dtype
 from graphc.ir.diagnostics import fail
 from graphc.ir.helpers import callee_of, declared
 from graphc.ir.lifetimes import VIEWS
-from graphc.ir.value import converted, larger, parts_of
+from graphc.ir.value import converted, larger, literal, parts_of
 from graphc.ir.walk import copied, definition, functions, is_used, symbol_of, walk
 from graphc.library.helpers import Helper
 from graphc.passes import Pass
@@ -81,7 +81,7 @@ class GpuConstants(Pass):
             array = allocate(list(kind.shape), kind.element_type)
         with kernel.body():
             for place in np.ndindex(*kind.shape):
-                array[place] = _number(kind.element_type, elements.item(place))
+                array[place] = literal(elements.item(place), kind.element_type)
         kernel.launch([], [])
         op.results[0].replace_all_uses_with(array)
         op.erase()
@@ -95,17 +95,6 @@ def _elements(source: ir.Operation, kind: ir.MemRefType) -> np.ndarray:
         return found
     dense = ir.DenseElementsAttr(source.attributes["initial_value"])
     return np.full(shape, dense.get_splat_value().value) if dense.is_splat else np.array(dense).reshape(shape)
-
-
-def _number(kind: ir.Type, value: complex) -> ir.Value:
-    """A constant of the kernel."""
-    if isinstance(kind, ir.ComplexType):
-        part = ir.ComplexType(kind).element_type
-        parts = [ir.FloatAttr.get(part, x) for x in (float(value.real), float(value.imag))]
-        return build.create("complex.constant", [kind], [], value=ir.ArrayAttr.get(parts)).result
-    is_integer, real = isinstance(kind, ir.IntegerType), value.real
-    attribute = ir.IntegerAttr.get(kind, int(real)) if is_integer else ir.FloatAttr.get(kind, float(real))
-    return build.create("arith.constant", [kind], [], value=attribute).result
 
 
 def _erase_unused(op: ir.Operation) -> bool:
