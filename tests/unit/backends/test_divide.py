@@ -15,7 +15,7 @@ import pytest
 import graphc
 import graphc.tensor as pt
 from graphc.backends.contexts import new_context
-from graphc.backends.cpu import build, pipeline
+from graphc.backends.cpu import generate, pipeline
 from graphc.backends.cpu import object as codegen
 from graphc.backends.cpu.object import compile_to_object, share
 from graphc.backends.handoff import to_llvmlite
@@ -277,7 +277,7 @@ def test_pieces_of_loops_over_elements_are_final(monkeypatch, masks):
     pieces = []
     original = codegen.compile_to_object
     monkeypatch.setattr(
-        build, "compile_to_object", lambda *a, **o: pieces.extend(o["pieces"]) or original(*a, **o)
+        generate, "compile_to_object", lambda *a, **o: pieces.extend(o["pieces"]) or original(*a, **o)
     )
     f = graphc.function([x, y], outputs, mode="fast_run")
     assert len(pieces) > 1 and all(piece.is_final for piece in pieces)

@@ -8,7 +8,7 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
-from graphc.backends.cpu import build
+from graphc.backends.cpu import generate
 from graphc.backends.cpu.entry import entry_ir
 from graphc.backends.cpu.generate import LOADING, MANY_ARGUMENTS, load_arguments
 from graphc.native.parts import Part
@@ -35,7 +35,7 @@ def test_entries_take_the_lowest_level_of_code_generation(monkeypatch):
         levels.append((keywords["level"], keywords["finished"]))
         return Part(text, *rest, **keywords)
 
-    monkeypatch.setattr(build, "Part", note)
+    monkeypatch.setattr(generate, "Part", note)
     x = pt.dvector("x")
     with graphc.config.change_flags(cache_dir=""):
         f = graphc.function([x], [x + float(i) for i in range(3)])

@@ -6,7 +6,7 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
-from graphc.backends.cpu import build
+from graphc.backends.cpu import generate
 from graphc.backends.cpu.entry import entry_ir
 from graphc.backends.cpu.entry_calls import helpers_ir
 from graphc.native.parts import Part
@@ -22,7 +22,7 @@ def texts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         made.append(text)
         return Part(text, *arguments, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(build, "Part", note)
+    monkeypatch.setattr(generate, "Part", note)
     return made
 
 

@@ -7,10 +7,11 @@ import functools
 
 import pytest
 
+from graphc_runtime import elf, layout
 from graphc_runtime.artifact import Artifact
 from graphc_runtime.errors import Site
 from graphc_runtime.machine_code import MachineCode
-from graphc_runtime.manifest import ArraySpec, Signature, Update
+from graphc_runtime.manifest import ArraySpec, Manifest, Signature, Update
 
 VECTOR = ArraySpec("float64", (None,), "x")
 PLAIN_SHAPES = "define i64 @graphc_shapes(ptr %ctx, ptr %data, ptr %dims, ptr %out) {\n  ret i64 0\n}\n"
@@ -177,10 +178,23 @@ KERNELS = {
 
 @functools.cache
 def build(name: str) -> Artifact:
-    from graphc.backends.cpu.build import build_artifact
+    from graphc.backends.cpu.generate import KERNEL_EXPORTS, entry_parts
+    from graphc.backends.cpu.object import compile_to_object, this_machine
+    from graphc.library.workspace import memory_ir
 
     kernel, signature, sites = KERNELS[name]
-    return build_artifact(kernel, signature, sites=sites, tiers=("struct", "buffer"))
+    memory = memory_ir((), keep_bytes=1 << 30, poison=False, arena=True)
+    entries, parts = entry_parts(signature, ("struct", "buffer"), memory)
+    code = compile_to_object(kernel, exports=KERNEL_EXPORTS, parts=parts)
+    manifest = Manifest(
+        signature,
+        sites=tuple(sites),
+        symbols=tuple(elf.external_symbols(code)),
+        target=this_machine().to_dict(),
+        entries=entries,
+        tuple_items=layout.tuple_items(),
+    )
+    return Artifact(manifest, code)
 
 
 @pytest.fixture(params=["struct", "buffer", "python"])

@@ -10,28 +10,35 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from graphc.backends import CompileLog, CompileOptions, Resources, toolchain
-from graphc.backends.cpu.build import build_artifact
+from graphc.backends.cpu.entry import EXPORTS as ENTRY_EXPORTS
+from graphc.backends.cpu.entry import entry_ir
+from graphc.backends.cpu.entry_calls import helpers_ir
 from graphc.backends.cpu.lower import Lowered
-from graphc.backends.cpu.object import Machine, this_machine
+from graphc.backends.cpu.object import Machine, compile_to_object, this_machine
 from graphc.backends.cpu.pipeline import OPT_LEVEL
 from graphc.library.define import kernel_parts
 from graphc.library.float_environment import FLUSH, SAVE, SET, environment_ir
 from graphc.library.helpers import Allocation, Arena
-from graphc.library.interrupts import polls, tick_ir
+from graphc.library.interrupts import poll_ir, polls, tick_ir
 from graphc.library.markers import places_ir
 from graphc.library.products import product_parts
 from graphc.library.profile import EXPORTS, profile_ir
 from graphc.library.random import define_random
 from graphc.library.scalars import define_scalars
+from graphc.library.workspace import NOTHING, memory_ir, workspace_table
 from graphc.native.parts import Definitions, Part, PartStore, Piece
+from graphc_runtime import elf, layout
 from graphc_runtime.artifact import Artifact
 from graphc_runtime.cache import disk_cache
 from graphc_runtime.interrupts import ENVIRONMENT_WORD
-from graphc_runtime.manifest import Signature
+from graphc_runtime.manifest import Manifest, Signature
 from graphc_runtime.record import record
 from graphc_runtime.symbols import DESCRIPTORS
 
 Shape = Sequence[int | None]
+# What the runtime and the entry look up.
+KERNEL_EXPORTS = ("graphc_run", "graphc_shapes")
+MEMORY_EXPORTS = frozenset({"graphc_release", "graphc_unload"})
 # Kernels with more arguments, five for a vector, get them in memory.
 MANY_ARGUMENTS = 256
 # The first line of functions that load them: without a label, the block would take the first number.
@@ -347,29 +354,28 @@ def generate(
         resources: what may be used for it.
         log: gains the stages.
         machine: what code is made for; this machine by default.
-        tiers: see `graphc.backends.cpu.build.build_artifact`.
+        tiers: see `entry_parts`.
     """
     made_for = machine or this_machine()
     wrapped = wrap(lowered, signature, options, made_for)
-    stages = log.stages
-    extra = {"kept": [*lowered.donated.kept], "profile": lowered.slots, "recomputed": lowered.recomputed}
-    return build_artifact(
-        wrapped.text,
-        wrapped.signature,
-        pieces=wrapped.pieces,
-        inlined=wrapped.inlined,
-        polling=polls(lowered.helpers),
-        parts=wrapped.parts,
-        store=_part_store(resources, machine),
-        sites=lowered.sites,
-        opt_level=OPT_LEVEL[options.mode],
-        tiers=tiers,
-        memory=lowered.memory,
-        extra={name: value for name, value in extra.items() if value},
+    stages, polling = log.stages, polls(lowered.helpers)
+    tables = (workspace_table(entry) for record in lowered.memory for entry in record["workspaces"])
+    memory = memory_ir(
+        tuple(tables),
         keep_bytes=options.workspace_limit_mb << 20,
         poison=options.poison_memory,
         arena=any(isinstance(helper, (Allocation, Arena)) for helper in lowered.helpers),
-        flush=made_for.triple if options.flush_denormals else "",
+    )
+    flush = made_for.triple if options.flush_denormals else ""
+    entries, parts = entry_parts(wrapped.signature, tiers, memory, poll_ir(polling, flush))
+    code = compile_to_object(
+        wrapped.text,
+        exports=KERNEL_EXPORTS,
+        pieces=wrapped.pieces,
+        inlined_text=wrapped.inlined,
+        parts=[*parts, *wrapped.parts],
+        opt_level=OPT_LEVEL[options.mode],
+        store=_part_store(resources, machine),
         threads=resources.threads,
         on_ir=None if stages is None else lambda name, ir: stages.append((name, ir)),
         machine=machine,
@@ -377,14 +383,51 @@ def generate(
         is_single=lowered.is_single,
         is_vectorised=lowered.is_vectorised,
     )
+    extra = {"kept": [*lowered.donated.kept], "profile": lowered.slots, "recomputed": lowered.recomputed}
+    manifest = Manifest(
+        wrapped.signature,
+        sites=tuple(lowered.sites),
+        symbols=tuple(elf.external_symbols(code)),
+        target=made_for.to_dict(),
+        entries=entries,
+        tuple_items=layout.tuple_items(),
+        extra={name: value for name, value in extra.items() if value},
+        memory=tuple(lowered.memory),
+    )
+    return Artifact(manifest, code)
 
 
-def wrap(
-    lowered: Lowered,
-    signature: Signature,
-    options: CompileOptions,
-    machine: Machine,
-) -> Wrapped:
+def entry_parts(
+    signature: Signature, tiers: tuple[str, ...] | None, memory: str, ticks: str = ""
+) -> tuple[tuple[str, ...], list[Part]]:
+    """The native entries to a kernel, and the modules that call it and give it memory.
+
+    Args:
+        signature: arguments and results.
+        tiers: native entries to include; the one this process uses if not given.
+        memory: what gives it memory (see `graphc.library.workspace.memory_ir`).
+        ticks: by what it notices Ctrl-C, if it does.
+    """
+    best = layout.tier()
+    entries = tiers if tiers is not None else (best,) if best != "python" else ()
+    specs = (*signature.inputs, *signature.cells, *signature.results)
+    if any(DESCRIPTORS[spec.dtype].kind == "V" for spec in specs):
+        # Python's buffers have no format for numbers that NumPy does not have.
+        entries = tuple(name for name in entries if name != "buffer")
+    parts = []
+    text = memory + ticks
+    if entries:
+        entry = entry_ir(signature, entries, interruptible=bool(ticks), releases=memory != NOTHING)
+        if text == NOTHING:  # too little for a module
+            entry, text = entry + text, ""
+        parts = [
+            Part(entry, ENTRY_EXPORTS | MEMORY_EXPORTS, finished=True, level=0),
+            Part(helpers_ir(entries), finished=True, level=0),
+        ]
+    return entries, [Part(text, MEMORY_EXPORTS, finished=True, level=0), *parts] if text else parts
+
+
+def wrap(lowered: Lowered, signature: Signature, options: CompileOptions, machine: Machine) -> Wrapped:
     """The kernel with the uniform kernel ABI, and what it calls.
 
     Args:
