@@ -81,7 +81,8 @@ class UpdateSliceOp(GraphcOp, name="update_slice", traits=[ext.Pure]):
 class TakeOp(GraphcOp, name="take", traits=[ext.Pure]):
     """Elements of `x` at integer positions along an axis; negative positions count from the end.
 
-    With `in_range` no position is negative or past the end.
+    With `in_range` no position is negative or past the end. Where the k-th position lies in the k-th of the
+    rows of one length that all elements are, `columns` is this length.
     """
 
     x: ext.Operand[Tensor]
@@ -112,7 +113,7 @@ class TakeOp(GraphcOp, name="take", traits=[ext.Pure]):
 class PutOp(GraphcOp, name="put", traits=[ext.Pure]):
     """`x` with the elements that `take` reads replaced or increased by `y`; duplicates act in order.
 
-    `in_range` is as for `take`.
+    `in_range` and `columns` are as for `take`.
     """
 
     x: ext.Operand[Tensor]

@@ -128,6 +128,7 @@ STABLE = Stage(
         Step(
             "graphc-stabilize", "safer forms first: simplification could break up the patterns it looks for"
         ),
+        Step("cse", "stable forms of a value and of its slope have parts in common"),
     ),
 )
 

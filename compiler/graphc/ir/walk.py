@@ -226,3 +226,14 @@ def copied(value: ir.Value, new: dict[ir.Value, ir.Value], takes: Callable[[ir.O
         copied(operand, new, takes)
     copy_with(value.owner.operation, new)
     return new[value]
+
+
+def readers(value: ir.Value) -> list[ir.Operation]:
+    """The operations that read more of a value than its sizes, and are read themselves."""
+    found = []
+    for use in value.uses:
+        user = use.owner.operation
+        unread = len(user.results) and all(next(x.uses, None) is None for x in user.results)
+        if user.name != "tensor.dim" and not unread:
+            found.append(user)
+    return found

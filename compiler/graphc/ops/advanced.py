@@ -53,12 +53,16 @@ class _Indexed(Op):
     axis: int
 
     def known(self, node: Apply) -> str:
-        """In range, and none is negative."""
+        """In range, and none is negative; of elements that are those of as many rows as there are positions,
+        each may lie in a row of its own.
+        """
         size, indices = node.inputs[0].type.shape[self.axis], node.inputs[-1]
-        found = indices.data if isinstance(indices, Constant) else np.array([-1])
-        return (
-            ", in_range" if size is not None and found.size and 0 <= found.min() <= found.max() < size else ""
-        )
+        found = indices.data if isinstance(indices, Constant) else None
+        if found is None or size is None or found.size == 0 or found.min() < 0 or found.max() >= size:
+            return ""
+        columns, rest = divmod(size, found.size)
+        in_rows = not rest and np.array_equal(found.ravel() // columns, np.arange(found.size))
+        return f", in_range, columns = {columns} : i64" if in_rows else ", in_range"
 
 
 class Take(_Indexed, FieldOp):

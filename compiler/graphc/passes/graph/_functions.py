@@ -18,6 +18,7 @@ RULES: RuleTable = {}
 _rule = registrar(RULES)
 _SELF = {"eq": True, "ne": False, "lt": False, "le": True, "gt": False, "ge": True}
 _OPPOSITE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
+_EXTREMES = ("graphc.maximum", "graphc.minimum")
 _ROUNDINGS = ("floor", "ceil", "trunc", "round", "round_half_away")
 
 
@@ -69,6 +70,28 @@ def pow_constant(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
 def exp2_of_log2(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     x = rw.operand_of(op.operands[0], "graphc.log2") if kind(rw, op.results[0]) == "f" else None
     return None if x is None else guarded(rw, x, 0, x)
+
+
+@_rule("log1mexp")
+def log_of_difference(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """Of y - x, 0 for equal ones, from that of minus their distance where a slope needs it; NaN for y > x."""
+    switch = rw.defining(op.operands[0], "graphc.switch")
+    difference = None if switch is None else rw.defining(switch.operands[2], "graphc.sub")
+    equal = None if switch is None else rw.defining(switch.operands[0], "graphc.eq")
+    if switch is None or difference is None or equal is None or rw.splat(switch.operands[1]) != 0:
+        return None
+    y, x = difference.operands
+    users = [use.owner for use in x.uses]
+    extremes = [user for user in users if user.name in _EXTREMES]
+    if any(list(user.operands) != [x, y] for user in (equal, *extremes)) or len(extremes) != len(_EXTREMES):
+        return None
+    high, low = (rw.create(name, [x, y], y.type) for name in _EXTREMES)
+    same = rw.create("graphc.eq", [high, low], equal.results[0].type)
+    distance = rw.create("graphc.sub", [low, high], difference.results[0].type)
+    value = rw.create("graphc.switch", [same, switch.operands[1], distance], switch.results[0].type)
+    value = rw.create(op.name, [value], op.results[0].type)
+    above = rw.create("graphc.lt", [x, y], equal.results[0].type)
+    return rw.create("graphc.switch", [above, rw.scalar_like(np.nan, value), value], value.type)
 
 
 @_rule("exp", "expm1")

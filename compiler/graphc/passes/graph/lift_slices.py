@@ -5,17 +5,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from graphc.ir.checks import CHECKS, SizeChecks
-from graphc.ir.kinds import CHEAP
+from graphc.ir.kinds import CHEAP, SUMS, reduced_axes
 from graphc.ir.parts import LiftRule, Part, Parts, again, slice_of
-from graphc.ir.rewrite import Rewriter, tensor_type
+from graphc.ir.rewrite import Rewriter, is_tensor, tensor_type
 from graphc.ir.scan_view import mark_reread
 from graphc.ir.traits import PARTS
-from graphc.ir.views import INLINED, JOINS, RESHAPES, SAME_ELEMENTS, TAKES_PART, axis_of, bounds_of, reshaped
-from graphc.ir.walk import definition, functions, named_attributes, walk
+from graphc.ir.views import (
+    INLINED,
+    JOINS,
+    RESHAPES,
+    SAME_ELEMENTS,
+    TAKES_PART,
+    UPDATES,
+    UPDATES_PART,
+    accumulates,
+    axis_of,
+    bounds_of,
+    counted,
+    repeated,
+    reshaped,
+)
+from graphc.ir.walk import definition, functions, named_attributes, readers, seen_through, walk
 from graphc.passes import Pass
 from graphc.passes.graph.insert_checks import elementwise
+from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
 from graphc_dialects.elementwise import ELEMENTWISE
 
@@ -47,6 +63,10 @@ _ELEMENTWISE_RULE = LiftRule(_of_elementwise, again, relies=True)
 
 
 _MOST_OPERATIONS = 200
+_MOST_SCATTERED = 4
+_DEEPEST = 12
+# Of each operand, in linear functions of matrices of one shape.
+_SIGNS = {"graphc.neg": (-1,), "graphc.add": (1, 1), "graphc.sub": (1, -1)}
 _MOST_SLICES = 4
 
 
@@ -82,10 +102,10 @@ class Lifting:
 
 def is_only_reader(op: ir.Operation) -> bool:
     """True if a slice is all that reads its operand, or one of few slices of one row."""
-    readers = [user for user in _users(op.operands[0]) if user != op.operation]
-    thin = all(user.name in TAKES_PART and 1 in user.results[0].type.shape for user in readers)
+    others = [user for user in readers(op.operands[0]) if user != op.operation]
+    thin = all(user.name in TAKES_PART and 1 in user.results[0].type.shape for user in others)
     one = 1 in op.results[0].type.shape
-    return not readers or (thin and one and len(readers) < _MOST_SLICES)
+    return not others or (thin and one and len(others) < _MOST_SLICES)
 
 
 def parts_of(rw: Rewriter, op: ir.Operation) -> Parts:
@@ -179,7 +199,7 @@ class _Cone:
                 for position, x in enumerate(user.operands)
                 if x == result
             )
-            for user in _users(result)
+            for user in readers(result)
         )
 
     def build(self) -> ir.Value:
@@ -200,18 +220,8 @@ class _Cone:
                 operands[position] = slice_of(self._rw, x, parts)
         rule = rule_of(op)
         assert rule is not None
-        return built.setdefault(op, rule.build(self._rw, op, self.wanted[op], operands))
-
-
-def _users(value: ir.Value) -> list[ir.Operation]:
-    """The operations that read more of a value than its sizes, and are read themselves."""
-    found = []
-    for use in value.uses:
-        user = use.owner.operation
-        unread = len(user.results) and all(next(x.uses, None) is None for x in user.results)
-        if user.name != "tensor.dim" and not unread:
-            found.append(user)
-    return found
+        built[op] = rule.build(self._rw, op, self.wanted[op], operands)
+        return built[op]
 
 
 class Gathering:
@@ -221,12 +231,16 @@ class Gathering:
     several of them. A tensor with several axes may be seen as one row of elements, as a reshape in front of
     the takes sees it. Sizes are static, and at most half of the elements are taken.
 
+    Where each index is known to lie in a row of its own, the element of a slice of columns is one of a column
+    further on, and that of joined columns, or of some that were set, one of one of them.
+
     Args:
         op: the first take of its kind.
 
     Attributes:
         takes: those of the kind, with the tensors that they read.
-        cone: the operations of whose results nothing else is read.
+        cone: the operations of whose results nothing else is read, with the distances of the columns that
+            are read of them to those that the takes read.
     """
 
     def __init__(self, op: ir.Operation) -> None:
@@ -234,80 +248,159 @@ class Gathering:
         self._attributes = named_attributes(op)
         source, self._flat = _read_by(op)
         self._shape = list(source.type.shape)
+        self._columns = _columns_of(op) if self._flat and self._shape[1:] == [_columns_of(op)] else 0
         self._block = op.operation.block
-        self._built: dict[ir.Value, ir.Value] = {}
+        self._built: dict[Any, ir.Value] = {}
         self.takes: dict[ir.Operation, ir.Value] = {}
-        for user in _users(self._indices):
+        for user in readers(self._indices):
             if user.name != op.name or user.operands[1] != self._indices or axis_of(user) != self._axis:
                 continue
             source, flat = _read_by(user)
             if user.block == self._block and flat == self._flat and list(source.type.shape) == self._shape:
                 self.takes[user] = source
-        self.cone = self._owned(self._collect()) if self._pays() else set()
+        self.cone: dict[ir.Operation, set[int]] = {}
+        if self._pays():
+            self._collect()
+            self._remove_shared()
 
     def _pays(self) -> bool:
         taken, elements = self._indices.type.shape, self._shape if self._flat else [self._shape[self._axis]]
         return min([*taken, *self._shape], default=1) >= 0 and 2 * math.prod(taken) <= math.prod(elements)
 
-    def _collect(self) -> set[ir.Operation]:
-        """The elementwise operations that the takes read something of."""
-        found: set[ir.Operation] = set()
-        pending = list(self.takes.values())
-        while pending and len(found) < _MOST_OPERATIONS:
-            op = definition(pending.pop())
-            if op is None or op in found or op.block != self._block or rule_of(op) is not _ELEMENTWISE_RULE:
-                continue
-            shapes = [list(x.type.shape) for x in (*op.results, *op.operands)]
-            if shapes[0] == self._shape and all(map(self._is_read_alike, shapes)):
-                found.add(op)
-                pending += op.operands
-        return found
+    # -- what is read ----------------------------------------------------------------------------------------
 
-    def _is_read_alike(self, shape: list[int]) -> bool:
+    def _collect(self) -> None:
+        pending = [(x, 0) for x in self.takes.values()]
+        while pending and len(self.cone) < _MOST_OPERATIONS:
+            value, shift = pending.pop()
+            op = definition(value)
+            parts = None if op is None or op.block != self._block else self._parts(op)
+            if op is not None and parts is not None and shift not in self.cone.get(op, ()):
+                self.cone.setdefault(op, set()).add(shift)
+                pending += [(x, shift + further) for x, further in parts]
+
+    def _parts(self, op: ir.Operation) -> list[tuple[ir.Value, int]] | None:
+        """Operands whose same elements, or columns further on, are read for a result; None if unknown."""
+        result, *shapes = [list(x.type.shape) for x in (*op.results, *op.operands) if is_tensor(x)]
+        is_matrix = self._columns and result[:1] == self._shape[:1] and len(result) == 2 and result[1] > 1
+        if not is_matrix and (self._columns or result != self._shape):
+            return None
+        if rule_of(op) is _ELEMENTWISE_RULE:
+            alike = all(self._is_read_alike(shape, result) for shape in shapes)
+            return [(x, 0) for x in op.operands if list(x.type.shape) == result] if alike else None
+        if not is_matrix:
+            return None
+        operands = [seen_through(x, ("tensor.cast",)) for x in op.operands if is_tensor(x)]
+        if op.name in JOINS and axis_of(op) == 1:
+            sizes = [x.type.shape[1] for x in operands]
+            return [(x, -sum(sizes[:i])) for i, x in enumerate(operands)] if min(sizes) > 0 else None
+        if op.name not in TAKES_PART and not (op.name in UPDATES_PART and not accumulates(op)):
+            return None
+        place = _columns_from(op, len(operands))
+        if place is None or place[1] != 1:
+            return None
+        further = (place[0],) if op.name in TAKES_PART else (0, -place[0])
+        return list(zip(operands, further, strict=True))
+
+    def _is_read_alike(self, shape: list[int], result: list[int]) -> bool:
         """True if elements of an operand are found by the same indices, or it has only one for all."""
+        if self._columns:
+            return all(size in (1, whole) for size, whole in zip(shape, result, strict=True))
         return shape == self._shape or (math.prod(shape) == 1 if self._flat else min(shape) >= 0)
 
-    def _owned(self, cone: set[ir.Operation]) -> set[ir.Operation]:
-        """The operations of a cone whose results nothing else reads; none if it is little work."""
+    def _remove_shared(self) -> None:
+        """Leaves operations whose results nothing else reads; none if it is little work."""
 
         def is_shared(op: ir.Operation) -> bool:
-            users = _users(op.results[0])
-            flat = [x for x in users if self._flat and x.name in RESHAPES]
-            readers = [x for x in users if x not in flat] + [
-                x for view in flat for x in _users(view.results[0])
-            ]
-            return any(x not in cone and x not in self.takes for x in readers)
+            if self._columns and op.name in CHEAP and not self._parts(op):
+                return False  # of a row and a column: as soon computed as read
+            pending, users = [op.results[0]], []
+            while pending:
+                for user in readers(pending.pop()):
+                    if self._flat and (user.name == "tensor.cast" or user.name in RESHAPES):
+                        pending.append(user.results[0])
+                    else:
+                        users.append(user)
+            return any(user not in self.cone and user not in self.takes for user in users)
 
-        while shared := [op for op in cone if is_shared(op)]:
-            cone.difference_update(shared)
-        return cone if any(op.name not in CHEAP for op in cone) else set()
+        while removed := [
+            op for op, shifts in self.cone.items() if is_shared(op) or self._is_all(op, shifts)
+        ]:
+            for op in removed:
+                del self.cone[op]
+        if all(op.name in CHEAP for op in self.cone):
+            self.cone = {}
+
+    def _is_all(self, op: ir.Operation, shifts: set[int]) -> bool:
+        """True if as many elements of a result are read as it has."""
+        return self._columns > 0 and len(shifts) >= op.results[0].type.shape[1]
+
+    # -- what is computed ------------------------------------------------------------------------------------
 
     def lift(self, rw: Rewriter, op: ir.Operation) -> ir.Value | None:
         """Work on what a take takes, None where the take stays."""
-        source = self.takes.get(op)
+        source, shape = self.takes.get(op), op.results[0].type.shape
         if source is None or definition(source) not in self.cone:
             return None
-        return _reshaped(rw, self._taken(rw, source), op.results[0].type.shape)
+        found = self._taken(rw, source, 0)
+        if math.prod(found.type.shape) != math.prod(shape):
+            return repeated(found, [rw.index(n) for n in shape], op.results[0].type, rw.create)
+        return _reshaped_to(rw, found, shape)
 
-    def _taken(self, rw: Rewriter, x: ir.Value) -> ir.Value:
-        """The taken elements of a value, along one axis for indices of any shape."""
-        if x not in self._built:
-            self._built[x] = self._take(rw, x)
-        return self._built[x]
+    def _taken(self, rw: Rewriter, x: ir.Value, shift: int) -> ir.Value:
+        """The taken elements of a value, along one axis for indices of any shape; in the columns so much
+        further on, and any where there is none.
+        """
+        if (x, shift) not in self._built:
+            op = definition(x)
+            inside = op is not None and op in self.cone
+            self._built[x, shift] = self._computed(rw, op, shift) if inside else self._read(rw, x, shift)
+        return self._built[x, shift]
 
-    def _take(self, rw: Rewriter, x: ir.Value) -> ir.Value:
-        number, shape = math.prod(self._indices.type.shape), list(x.type.shape)
-        op, element = definition(x), x.type.element_type
-        if op is not None and op in self.cone:
-            shape = [number] if self._flat else [*shape[: self._axis], number, *shape[self._axis + 1 :]]
-            operands = [self._taken(rw, operand) for operand in op.operands]
-            return rw.create(op.name, operands, tensor_type(shape, element), **named_attributes(op))
-        x, axis = (_reshaped(rw, x, [math.prod(shape)]), 0) if self._flat else (x, self._axis)
-        shape = list(x.type.shape)
-        if shape[axis] == 1:
+    def _computed(self, rw: Rewriter, op: Any, shift: int) -> ir.Value:
+        number, element = math.prod(self._indices.type.shape), op.results[0].type.element_type
+        parts = [(x, shift + further) for x, further in self._parts(op) or ()]
+        if rule_of(op) is _ELEMENTWISE_RULE:
+            operands = [self._taken(rw, x, shift) for x in op.operands]
+            sizes = zip(*(x.type.shape for x in operands), strict=True)
+            kind = tensor_type([0 if 0 in each else max(each) for each in sizes], element)
+            return rw.create(op.name, operands, kind, **named_attributes(op))
+        found = self._taken(rw, *parts[0])
+        for x, begin in parts[1:]:
+            inside = _compared(rw, "ge", self._column(rw, 0), -begin)
+            if op.name not in JOINS:
+                below = _compared(rw, "lt", self._column(rw, 0), x.type.shape[1] - begin)
+                inside = rw.create("graphc.and", [inside, below], inside.type)
+            values = [inside, self._taken(rw, x, begin), found]
+            found = rw.create("graphc.switch", values, tensor_type([number], element))
+        return found
+
+    def _column(self, rw: Rewriter, shift: int) -> ir.Value:
+        if shift not in self._built:
+            self._built[shift] = _column(rw, self._indices, self._columns, shift)
+        return self._built[shift]
+
+    def _read(self, rw: Rewriter, x: ir.Value, shift: int) -> ir.Value:
+        splat, shape, number = rw.splat(x), list(x.type.shape), math.prod(self._indices.type.shape)
+        attributes = self._attributes
+        if self._columns and splat is not None:
+            return rw.literal(splat, tensor_type([1], x.type.element_type))
+        x, axis = _reshaped_to(rw, x, [math.prod(shape)]) if self._flat else x, self._axis
+        if self._columns and shape[1] > 1:
+            indices = self._column(rw, shift)
+            if shift < 0 or shift + self._columns > shape[1]:
+                indices = _clipped(rw, indices, shape[1])
+            attributes = _without_rows(attributes)
+            if shape[0] == self._shape[0]:
+                indices = rw.create("graphc.add", [indices, _steps(rw, indices, 0, shape[1])], indices.type)
+                attributes["columns"] = ir.IntegerAttr.get(attributes["axis"].type, shape[1])
+        elif self._columns or x.type.shape[axis] == 1:
             return x
-        shape[axis], indices = number, _reshaped(rw, self._indices, [number])
-        return rw.create("graphc.take", [x, indices], tensor_type(shape, element), **self._attributes)
+        else:
+            indices = _reshaped_to(rw, self._indices, [number])
+        shape = list(x.type.shape)
+        shape[axis] = number
+        return rw.create("graphc.take", [x, indices], tensor_type(shape, x.type.element_type), **attributes)
 
 
 def _read_by(take: ir.Operation) -> tuple[ir.Value, bool]:
@@ -319,10 +412,152 @@ def _read_by(take: ir.Operation) -> tuple[ir.Value, bool]:
     return view.operands[0], True
 
 
-def _reshaped(rw: Rewriter, x: ir.Value, shape: Sequence[int]) -> ir.Value:
+# -- sums of what has one element in each row ----------------------------------------------------------------
+
+
+class _Scattered(NamedTuple):
+    """Elements that were put into zeros, one in each row, as a matrix made of these zeros has them.
+
+    Column j of the matrix is column ``first + step * j`` of the zeros, if that is from low to below high.
+    """
+
+    put: ir.Operation
+    sign: int
+    first: int
+    step: int
+    low: int
+    high: int
+
+
+def _sum_of_scattered(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """Sums of rows are the elements, those of columns are put into one row: a slope of `p[arange(n), y]`."""
+    x, axes = op.operands[0], reduced_axes(op)
+    if x.type.rank != 2 or len(axes) != 1 or not x.type.has_static_shape or op.results[0].type.rank != 1:
+        return None
+    if not isinstance(x.type.element_type, ir.F64Type):
+        return None
+    found = _scattered(rw, x)
+    if not found:
+        return None
+    total, kind = None, op.results[0].type
+    for each in found:
+        rows, columns = x.type.shape[0], _columns_of(each.put)
+        _, y, indices = each.put.operands
+        at = _column(rw, indices, columns, -each.first)
+        value, inside = _reshaped_to(rw, y, [rows]), []
+        if each.low > 0:
+            inside.append(_compared(rw, "ge", at, each.low - each.first))
+        if each.high < columns:
+            inside.append(_compared(rw, "lt", at, each.high - each.first))
+        for condition in inside:
+            zero = rw.scalar_like(0, value)
+            value = rw.create("graphc.switch", [condition, value, zero], value.type)
+        if each.sign < 0:
+            value = rw.create("graphc.neg", [value], value.type)
+        if axes[0]:
+            total = value if total is None else rw.create("graphc.add", [total, value], value.type)
+            continue
+        at = at if each.step > 0 else rw.create("graphc.neg", [at], at.type)
+        at = _clipped(rw, at, x.type.shape[1])
+        before = rw.literal(0, kind) if total is None else total
+        total = rw.create(
+            each.put.name, [before, value, at], kind, **_without_rows(named_attributes(each.put))
+        )
+    return total
+
+
+def _scattered(rw: Rewriter, x: ir.Value, depth: int = 0) -> list[_Scattered] | None:
+    """All that a matrix has but zeros, None if that is not known."""
+    x = seen_through(x, ("tensor.cast",))
+    op = rw.defs.get(x)
+    if rw.splat(x) == 0:
+        return []
+    if op is None or depth == _DEEPEST:
+        return None
+    tensors = [operand for operand in op.operands if is_tensor(operand)]
+    if op.name in RESHAPES:
+        put = rw.defined_by(tensors[0], UPDATES)
+        if put is None or not accumulates(put) or rw.splat(put.operands[0]) != 0:
+            return None
+        columns = _columns_of(put)
+        return [_Scattered(put, 1, 0, 1, 0, columns)] if columns and columns == x.type.shape[-1] else None
+    linear = op.name in _SIGNS and all(operand.type == x.type for operand in tensors)
+    if not linear and op.name not in TAKES_PART and not (op.name in UPDATES_PART and accumulates(op)):
+        return None
+    place = (0, 1) if linear else _columns_from(op, len(tensors))
+    found: list[_Scattered] = []
+    for position, operand in enumerate(tensors):
+        part = None if place is None else _scattered(rw, operand, depth + 1)
+        if part is None or place is None:
+            return None
+        if op.name in TAKES_PART:
+            part = [_part(each, *place, x.type.shape[1]) for each in part]
+        elif position and not linear:
+            part = [each._replace(first=each.first - each.step * place[0]) for each in part]
+        sign = _SIGNS[op.name][position] if linear else 1
+        found += [each._replace(sign=each.sign * sign) for each in part]
+    one_way = op.name in TAKES_PART or place is None or place[1] == 1
+    return found if one_way and len(found) <= _MOST_SCATTERED else None
+
+
+def _part(each: _Scattered, offset: int, step: int, size: int) -> _Scattered:
+    """Those in a slice of columns."""
+    first, step = each.first + each.step * offset, each.step * step
+    low, high = sorted((first, first + step * (size - 1)))
+    return each._replace(first=first, step=step, low=max(each.low, low), high=min(each.high, high + 1))
+
+
+def _columns_of(op: ir.Operation) -> int:
+    """The number of elements of each row of which one is taken; 0 if that is not known."""
+    x, *_, indices = op.operands
+    known = op.attributes
+    if "columns" not in known or x.type.rank != 1 or min([*x.type.shape, *indices.type.shape], default=0) < 1:
+        return 0
+    columns = int(known["columns"].value)
+    return columns if x.type.shape[0] == math.prod(indices.type.shape) * columns else 0
+
+
+def _without_rows(known: dict[str, ir.Attribute]) -> dict[str, ir.Attribute]:
+    """Attributes of indices that are in range."""
+    return {name: value for name, value in known.items() if name != "columns"}
+
+
+def _reshaped_to(rw: Rewriter, x: ir.Value, shape: Sequence[int]) -> ir.Value:
+    """The elements of a tensor in another static shape."""
     if list(x.type.shape) == list(shape):
         return x
     return reshaped(x, list(map(rw.index, shape)), tensor_type(shape, x.type.element_type), rw.create)
+
+
+def _columns_from(op: ir.Operation, tensors: int) -> tuple[int, int] | None:
+    """The first column of a part of all rows, and the direction in which it goes."""
+    rows, columns = ([constant_value(x) for x in bound] for bound in bounds_of(op, tensors))
+    offset, size, step = columns
+    if rows != [0, op.operands[0].type.shape[0], 1] or offset is None or not size or step not in (1, -1):
+        return None
+    return offset, step
+
+
+def _column(rw: Rewriter, indices: ir.Value, columns: int, shift: int) -> ir.Value:
+    """The columns of indices that lie in rows of their own, so much further on."""
+    at = _reshaped_to(rw, indices, [math.prod(indices.type.shape)])
+    return rw.create("graphc.add", [at, _steps(rw, at, shift, -columns)], at.type)
+
+
+def _steps(rw: Rewriter, like: ir.Value, start: int, step: int) -> ir.Value:
+    first, each = (rw.literal(number, tensor_type([], like.type.element_type)) for number in (start, step))
+    return counted(first, each, rw.index(like.type.shape[0]), like.type, rw.create)
+
+
+def _compared(rw: Rewriter, name: str, at: ir.Value, end: int) -> ir.Value:
+    kind = tensor_type(at.type.shape, ir.IntegerType.get_signless(1))
+    return rw.create(f"graphc.{name}", [at, rw.scalar_like(end, at)], kind)
+
+
+def _clipped(rw: Rewriter, at: ir.Value, columns: int) -> ir.Value:
+    for name, end in (("maximum", 0), ("minimum", columns - 1)):
+        at = rw.create(f"graphc.{name}", [at, rw.scalar_like(end, at)], at.type)
+    return at
 
 
 class LiftSlices(Pass):
@@ -339,7 +574,10 @@ class LiftSlices(Pass):
 
     Takes at an array of indices go before elementwise work of which nothing else is read, where they take at
     most half of the elements: `log(p)[arange(n), y]` is n logarithms, with `p` seen as one row of elements.
-    All sizes must be static there; in loops nothing is changed.
+    All sizes must be static there; in loops nothing is changed. Where constant indices are known to lie in
+    rows of their own (the attribute `columns` says of how many elements), the element of a slice of columns,
+    of joined columns or of an array with columns that were set is one element of what these are made of, and
+    so on; the sums along rows and columns of what was put into zeros need no zeros then.
 
     It goes where nothing else reads what would be computed in full, except slices of one row (at most four,
     each with work of its own then), and sizes. So rows of a loop that only such work reads are seen to be
@@ -352,11 +590,14 @@ class LiftSlices(Pass):
     """
 
     stage = "graph"
-    acts_on = frozenset({"graphc.take", *TAKES_PART})
+    acts_on = frozenset({"graphc.take", *UPDATES, *TAKES_PART})
 
     def run(self, module: ir.Module) -> None:
         for function in functions(module):
             self._gather(function)
+            sums = Rewriter(function, {name: [_sum_of_scattered] for name in SUMS})
+            sums.run()
+            self.count("sums of what was put into rows", sum(sums.counts.values()))
             for _ in range(_ROUNDS):
                 lifting = Lifting()
                 Rewriter(function, {name: [lifting.lift] for name in TAKES_PART}).run()
