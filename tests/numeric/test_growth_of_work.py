@@ -425,11 +425,77 @@ def assert_power(inputs: list[Any], output: Any, power: int) -> None:
     assert found < power + 0.25, f"the work grows by the power {found:.2f}: {counts} at {SIZES}"
 
 
-# The derivative of a choice of arrays chooses arrays, also of two that are updates of different sizes. That
+def _descent(loss: Callable[[Any, Any], Any], step: Callable[[Any], Any] = lambda g: 0.01 * g) -> Made:
+    """Steps along the gradient of what each iteration reads of a table."""
+    rows = loop(lambda i, w: w - step(graphc.grad(loss(w, i), w)), [k], table)
+    return [table, k], rows, table
+
+
+def _adagrad() -> Made:
+    def step(i: Any, w: Any, seen: Any) -> list[Any]:
+        g = graphc.grad(pt.tanh(w[i]).sum(), w)
+        seen = seen + g**2
+        return [w - 0.1 * g / pt.sqrt(seen + 1e-3), seen]
+
+    return [table, k], loop(step, [k], [table, pt.zeros_like(table)])[0], table
+
+
+# Steps along gradients, and choices and sums by positions: of what is touched, as users write them.
+STEPS: dict[str, Callable[[], Made]] = {
+    "descent by a row": lambda: _descent(lambda w, i: (w[i].sum() - 1) ** 2),
+    "descent by a cell": lambda: _descent(lambda w, i: pt.exp(w[i, i % 4])),
+    "descent by gathered rows": lambda: _descent(lambda w, i: (w[pt.stack([i, i // 2])].sum(1) ** 2).sum()),
+    "descent by squares": lambda: _descent(
+        lambda w, i: (w[pt.stack([i, i])] ** 2).sum(), lambda g: 0.01 * g * g
+    ),
+    "descent by two rows": lambda: _descent(lambda w, i: pt.dot(w[i], w[i - 1]) + 0.1 * (w[i] ** 2).sum()),
+    "clipped descent": lambda: _descent(lambda w, i: (w[i] ** 4).sum(), lambda g: pt.clip(g, -0.1, 0.2)),
+    "descent of one length": lambda: _descent(
+        lambda w, i: (w[i] ** 4).sum(), lambda g: g / pt.sqrt((g**2).sum() + 1)
+    ),
+    "descent by the squares seen": _adagrad,
+    "an element where a position is equal": lambda: (
+        [x, y],
+        loop(lambda t, b, v: pt.where(pt.eq(over(v), t), v[t] * b[t - 1], b), [over(y)], x, (y,)),
+        x,
+    ),
+    "elements where positions differ from one": lambda: (
+        [x],
+        loop(lambda t, b: pt.where(pt.neq(over(b), t - 1), b, 2 * b), [over(x)], x),
+        x,
+    ),
+    "a cell where two positions are equal": lambda: (
+        [table],
+        loop(
+            lambda t, b: pt.where(pt.eq(over(b)[:, None], t) & pt.eq(pt.arange(4), t % 4), b[t].mean(), b),
+            [over(table)],
+            table,
+        ),
+        table,
+    ),
+    "a number at a position": lambda: (
+        [x],
+        loop(lambda t, v, b: b + v * pt.eq(over(b), t - 1), [over(x), x], pt.zeros(n)),
+        x,
+    ),
+    "positions counted": lambda: (
+        [k],
+        loop(lambda i, b: b + pt.eq(over(b), i), [k], pt.zeros(k.shape[0], "int64")),
+        None,
+    ),
+}
+PROGRAMS |= STEPS
+
+
+# The derivative of a choice of two arrays that are updates of different sizes chooses arrays. That
 # of setting gathered elements (which puts them back), of which the last counts where a position is repeated,
-# looks for it in an array of positions.
+# looks for it in an array of positions. The derivative of a length, or of squares that are added up, is an
+# array, and so is the sum of what is added at positions that may be equal, if its square is asked for.
 DENSE = {
-    "choice of an update": (1, 2),
+    "descent by gathered rows": (2,),
+    "descent by squares": (0, 1, 2),
+    "descent of one length": (1, 2),
+    "descent by the squares seen": (1, 2),
     "gathered elements": (2,),
     "a window": (2,),
     "updates in both branches": (1, 2),

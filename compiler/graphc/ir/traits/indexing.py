@@ -35,6 +35,7 @@ from graphc.ir.views import (
     TAKES_PART,
     UPDATES,
     UPDATES_PART,
+    Bound,
     Create,
     accumulates,
     axis_of,
@@ -66,7 +67,13 @@ def where_updated(op: ir.Operation, x: ir.Value, create: Create) -> ir.Value:
 
 def where_taken(op: ir.Operation, x: ir.Value, y: ir.Value, create: Create) -> ir.Value:
     """A tensor with other elements at the places that an operation of `TAKES_PART` takes."""
-    places, no = list(op.operands)[1:], ir.BoolAttr.get(False)
+    return with_part(x, y, bounds_of(op), create)
+
+
+def with_part(x: ir.Value, y: ir.Value, bounds: Sequence[Bound], create: Create) -> ir.Value:
+    """A tensor with a part replaced."""
+    places = [value for values in zip(*bounds, strict=True) for value in values]
+    no = ir.BoolAttr.get(False)
     return create("graphc.update_slice", [x, y, *places], x.type, accumulate=no)
 
 

@@ -11,17 +11,11 @@ from graphc.ir.rewrite import Rewriter, RuleTable, tensor_type
 from graphc.ir.views import (
     MOVES_AXES,
     RESHAPES,
-    UPDATES,
-    UPDATES_PART,
-    accumulates,
     axes_order,
-    bounds_of,
     dimshuffle,
     order_of,
-    part_of,
     reshaped,
 )
-from graphc.ir.walk import is_used_once
 from graphc_dialects._mlir import ir
 
 RULES: RuleTable = {}
@@ -106,68 +100,6 @@ def sum_of_scaled(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
         total = rw.create(op.name, [value], type_, axes=op.attributes["axes"])
         return rw.create("graphc.mul", [total, rw.scalar_like(number, total)], type_)
     return None
-
-
-@_rule("graphc.add")
-def sum_with_updated_zeros(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
-    """x + zeros with some elements increased: x with these increased, if neither of them broadcasts. It costs
-    what is touched.
-
-    Gradients of rows and parts are such sums: in a loop, too, where the state of the sum is updated in place.
-    """
-    if not any(name in UPDATES for name in rw.operands(op)[1]):
-        return None
-    for x, other in (tuple(op.operands), tuple(op.operands)[::-1]):
-        updates = _updates_of_zeros(rw, other)
-        same = x.type == op.results[0].type and all(rw.can_replace(op, each) for each in (x, other))
-        if updates is None or not same:
-            continue
-        for update in updates:
-            _, *operands = update.operands
-            attributes = {name: update.attributes[name] for name in update.attributes}
-            attributes["accumulate"] = ir.BoolAttr.get(True)
-            x = rw.create(update.name, [x, *operands], x.type, **attributes)
-        return x
-    return None
-
-
-@_rule("graphc.switch")
-def choice_of_an_update(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
-    """By one condition, an array with a part changed or as it was: the part is chosen, and not the array."""
-    condition, *choices = op.operands
-    if any(size != 1 for size in condition.type.shape):
-        return None
-    for number, value in enumerate(choices):
-        update = rw.defined_by(value, UPDATES_PART)
-        x = None if update is None else update.operands[0]
-        if update is None or x != choices[1 - number] or not is_used_once(value) or x.type != value.type:
-            continue
-        y, bounds = update.operands[1], bounds_of(update, 2)
-        if op.results[0].type != x.type:
-            return None
-        old = part_of(x, bounds, y.type, rw.create)
-        new = rw.create("graphc.add", [old, y], y.type) if accumulates(update) else y
-        part = rw.create("graphc.switch", [condition, *((new, old) if number == 0 else (old, new))], y.type)
-        attributes = {"accumulate": ir.BoolAttr.get(False)}
-        return rw.create(update.name, [x, part, *list(update.operands)[2:]], x.type, **attributes)
-    return None
-
-
-def _updates_of_zeros(rw: Rewriter, value: ir.Value) -> list[ir.Operation] | None:
-    """Updates, one after the other, that add to zeros and make a value; None if it is made otherwise."""
-    found: list[ir.Operation] = []
-    while True:
-        update = rw.defined_by(value, UPDATES)
-        base = value if update is None else update.operands[0]
-        if update is None or not is_used_once(value) or base.type != value.type:
-            return None
-        found.insert(0, update)
-        if rw.splat(base) == 0:
-            # What is set in zeros is added to them, where no position occurs twice.
-            return found if update.name in UPDATES_PART or accumulates(update) else None
-        if not accumulates(update):
-            return None
-        value = base
 
 
 @_rule(*MOVES_AXES)

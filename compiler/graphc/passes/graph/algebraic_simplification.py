@@ -19,7 +19,7 @@ from graphc.ir.rewrite import Rewriter, RuleTable, apply_rules, tensor_type
 from graphc.ir.views import MOVES_AXES, REPEATS, axes_order, dimshuffle, repeated
 from graphc.ir.walk import named_attributes
 from graphc.passes import Pass
-from graphc.passes.graph import _functions, _structure
+from graphc.passes.graph import _functions, _structure, _updates
 from graphc.passes.graph._lines import ALGEBRA, SIGNS
 
 if TYPE_CHECKING:
@@ -201,6 +201,7 @@ def div_by_power_of_two(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
 
 _then(_functions.RULES)
 _then(_structure.RULES)
+_then(_updates.RULES)
 _then(rules(SIGNS))
 
 
@@ -238,6 +239,7 @@ class AlgebraicSimplification(Pass):
     * functions of what is repeated (`broadcast_to`) to repeated results; an operand with one number in all
       places to the number; maxima, minima, `all` and `any` of one number to the number;
     * views of -x to negated views;
+    * `log1mexp(y - x)` where a slope needs that of the distance of x and y, to this one, but NaN for y > x;
     * dimshuffle of dimshuffle, reshape of reshape (where the inner one cannot fail); a reshape that inserts
       and drops axes of size 1 to a dimshuffle.
 
@@ -253,13 +255,19 @@ class AlgebraicSimplification(Pass):
     * `sum(-x)` to `-sum(x)`; `sum(x * c)` to `sum(x) * c` for integers, and floats with finite abs(c) >= 1;
     * reductions of reductions, over no axes, over axes of size 1; sums over a permuted operand;
     * x + zeros of which some elements were set or increased to x with these increased, as in gradients of
-      rows and parts (a zero of x keeps its sign there);
-    * an array of which one condition chooses whether a part is changed to the array with that part chosen.
+      rows and parts (a zero of x keeps its sign there); the same for differences;
+    * an array of which one condition chooses whether a part is changed to the array with that part chosen;
+    * in loops, `where(arange(n) == i, y, x)` of a state or zeros x, and `arange(n) == i` as numbers, to an
+      update of the one element that is meant; elements at positions of a function of an array and numbers to
+      the function of these elements.
 
     Rounding and wider:
 
     * `(x * c) * d`, `(x / c) / d`, `(x * c) / d` to one operation, if the combined constant is neither zero,
-      subnormal nor infinite.
+      subnormal nor infinite;
+    * products, quotients and what is 0 of 0, of zeros of which some elements were set or increased, to zeros
+      with the results for these elements, and their sums to sums of these, as in steps along gradients of
+      rows (0 times infinity is 0 there). Outside of loops, a factor that is no number is for few elements.
 
     `pow(x, 1/2)` is the square root, but inf for -inf, as in C. (`x ** 0.5` of a graph is `sqrt(x)`, which is
     NaN there, as in NumPy.) Powers of -1/2 and 3/2 give 0 and inf there. For smaller constants

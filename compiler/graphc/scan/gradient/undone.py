@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """States that an iteration changes in part: the reverse loop undoes the changes.
 
+A step along the gradient of what an iteration reads of a table, `w - rate * grad(loss, w)`, is the table
+minus zeros with a row put in: an update, as which `Updates` sees it. In compiled code
+`graphc.passes.graph._updates` does the same.
+
 The body of a reverse loop may need the row of a state as an iteration read it. Where a row is made from the
 one before by updates alone, the rows of all iterations are not stored for that. The reverse loop has the row
 as a state of its own: it starts from the last one, and each of its iterations puts back what the updates
@@ -12,8 +16,12 @@ in all iterations, so that only updates of as many elements in each of them are 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from graphc.gradient.accumulate import is_zeros
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
@@ -130,10 +138,15 @@ class Run:
         """Inner inputs by name and tap."""
         return dict(zip(self.op.spec.inner_input_names(), self.op.inner_inputs, strict=True))
 
-    @property
+    @cached_property
     def inner_outputs(self) -> dict[Key, Variable]:
-        """Inner outputs by name and write offset."""
-        return dict(zip(self.op.spec.inner_output_names(), self.op.inner_outputs, strict=True))
+        """Inner outputs by name and write offset; states as updates of the rows before, if they are."""
+        found = dict(zip(self.op.spec.inner_output_names(), self.op.inner_outputs, strict=True))
+        for state in self.op.spec.states:
+            if state.taps == (-1,) and state.writes == (0,):
+                old = self.inner_inputs[state.name, -1]
+                found[state.name, 0] = Updates(old).of(found[state.name, 0])
+        return found
 
     def sequence(self, name: str) -> Variable:
         """A sequence, without the rows that only iterations before the run read."""
@@ -222,10 +235,10 @@ def undo_updates(builder: ScanBuilder, run: Run, needed: set[Variable]) -> list[
         newest = row = versions[-1].type.make_variable(state.name)
         for node in reversed(updates):
             replaced[node.outputs[0]] = row
-            old, indices = _overwritten(node), node.inputs[2:]
+            old, indices = at_places(node, node.inputs[0]), node.inputs[2:]
             recorded[old] = None
             recorded.update((v, None) for v in indices if _depends(v, run))
-            row = _put_back(node, row, old)
+            row = changed(node, row, old, True)
         replaced[run.inner_inputs[state.name, -1]] = row
         states.append((state, newest, row))
     if not states:
@@ -250,7 +263,7 @@ def _updates(run: Run, state: State) -> list[Apply]:
         node = value.owner
         if node is None or not isinstance(node.op, IncSubtensor | Put) or node.inputs[0].type != value.type:
             return []
-        if not _has_one_size(_overwritten(node), run):
+        if not _has_one_size(at_places(node, node.inputs[0]), run):
             return []
         found.insert(0, node)
         value = node.inputs[0]
@@ -264,24 +277,6 @@ def _is_small(kind: TensorType) -> bool:
             return False
         size *= known
     return size < _SMALL
-
-
-def _overwritten(node: Apply) -> Variable:
-    """The elements that an update changes, before it does."""
-    op, x, indices = node.op, node.inputs[0], node.inputs[2:]
-    if isinstance(op, Put):
-        return Take(op.axis)(x, *indices)
-    assert isinstance(op, IncSubtensor)
-    return Subtensor(op.idx_list)(x, *indices)
-
-
-def _put_back(node: Apply, row: Variable, old: Variable) -> Variable:
-    """The row before an update from the one after it."""
-    op, indices = node.op, node.inputs[2:]
-    if isinstance(op, Put):
-        return Put(op.axis, True)(row, old, *indices)
-    assert isinstance(op, IncSubtensor)
-    return IncSubtensor(op.idx_list, True)(row, old, *indices)
 
 
 def _depends(index: Variable, run: Run) -> bool:
@@ -313,3 +308,146 @@ def _is_invariant(values: Sequence[Variable], run: Run) -> bool:
     """True if values are the same in all iterations."""
     fixed = {run.inner_inputs[role.name, 0] for role in run.op.spec.invariants}
     return all(v in fixed or isinstance(v, Constant) for v in graph_inputs(values))
+
+
+# -- updates in other words ----------------------------------------------------------------------------------
+
+# Expressions of more operations than this one after the other are not followed.
+_MAX_DEPTH = 40
+# Linear in these operands, whatever the others are.
+_LINEAR = {"neg": (0,), "mul": (0, 1), "true_div": (0,)}
+Terms = list[tuple[Apply, Variable]]
+
+
+def at_places(node: Apply, x: Variable) -> Variable:
+    """The elements of an array that an update changes."""
+    op, indices = node.op, node.inputs[2:]
+    if isinstance(op, Put):
+        return Take(op.axis)(x, *indices)
+    assert isinstance(op, IncSubtensor)
+    return Subtensor(op.idx_list)(x, *indices)
+
+
+def changed(node: Apply, x: Variable, y: Variable, replaces: bool) -> Variable:
+    """An array with elements replaced, or increased, where an update changes elements of another one."""
+    op, indices = node.op, node.inputs[2:]
+    if isinstance(op, Put):
+        return Put(op.axis, replaces)(x, y, *indices)
+    assert isinstance(op, IncSubtensor)
+    return IncSubtensor(op.idx_list, replaces)(x, y, *indices)
+
+
+class Updates:
+    """Finds the updates of one array.
+
+    Args:
+        old: the array.
+    """
+
+    def __init__(self, old: Variable) -> None:
+        self._old = old
+        self._known: dict[Variable, Variable | None] = {old: old}
+        self._terms: dict[Variable, Terms | None] = {}
+
+    def of(self, value: Variable) -> Variable:
+        """A value as updates of the array, one after the other, or as it is where it is anything else."""
+        found = self._updated(value, _MAX_DEPTH)
+        return value if found is None else found
+
+    def _updated(self, value: Variable, depth: int) -> Variable | None:
+        if value not in self._known:
+            node = value.owner if depth and value.type == self._old.type else None
+            self._known[value] = None if node is None else self._find(value, node, depth - 1)
+        return self._known[value]
+
+    def _find(self, value: Variable, node: Apply, depth: int) -> Variable | None:
+        operands = node.inputs
+        if isinstance(node.op, IncSubtensor | Put):
+            base = self._updated(operands[0], depth)
+            if base is not None and base is not operands[0]:
+                value = changed(node, base, operands[1], node.op.set_instead_of_inc)
+            return None if base is None else value
+        name = node.op.name if isinstance(node.op, Elementwise) else None
+        if name in ("add", "sub"):
+            for x, other in (operands, operands[::-1]) if name == "add" else (operands,):
+                base = self._updated(x, depth)
+                terms = None if base is None else self._placed(other, depth)
+                if base is not None and terms is not None:
+                    for update, y in terms:
+                        base = changed(update, base, -y if name == "sub" else y, False)
+                    return base
+        return self._chosen(node, depth) if name == "switch" else None
+
+    def _chosen(self, node: Apply, depth: int) -> Variable | None:
+        """Of an array with one part changed, and that array, by one condition."""
+        condition, *choices = node.inputs
+        if not _is_number(condition):
+            return None
+        for kept, other in (choices[::-1], choices):
+            base = self._updated(kept, depth)
+            new = None if base is None else self._updated(other, depth)
+            update = None if new is None else new.owner
+            if update is None or update.inputs[0] is not base or not isinstance(update.op, IncSubtensor):
+                continue
+            part, y = at_places(update, base), update.inputs[1]
+            y = y if update.op.set_instead_of_inc else part + y
+            pair = (y, part) if other is choices[0] else (part, y)
+            return changed(update, base, node.op(condition.dimshuffle(()), *pair), True)
+        return None
+
+    def _placed(self, value: Variable, depth: int) -> Terms | None:
+        """Updates of zeros that make a value, with what they add; None if it is made otherwise."""
+        if value not in self._terms:
+            node = value.owner if depth else None
+            self._terms[value] = None if node is None else self._find_placed(node, depth - 1)
+        return self._terms[value]
+
+    def _find_placed(self, node: Apply, depth: int) -> Terms | None:
+        if isinstance(node.op, IncSubtensor | Put):
+            x, y, *_ = node.inputs
+            adds = not node.op.set_instead_of_inc
+            if is_zeros(x):
+                # What is set in zeros is added to them, where no position occurs twice.
+                return [(node, y)] if adds or isinstance(node.op, IncSubtensor) else None
+            before = self._placed(x, depth) if adds else None
+            return None if before is None else [*before, (node, y)]
+        if not isinstance(node.op, Elementwise):
+            return None
+        for position, x in enumerate(node.inputs):
+            terms = self._placed(x, depth) if _is_zero_at(node, position) and not _is_number(x) else None
+            is_one = terms is not None and len(terms) == 1 and isinstance(terms[0][0].op, IncSubtensor)
+            if terms is not None and (is_one or position in _LINEAR.get(node.op.name, ())):
+                return [(update, _function_at(node, position, update, y)) for update, y in terms]
+        return None
+
+
+def _function_at(node: Apply, position: int, update: Apply, y: Variable) -> Variable:
+    """An operation of the elements that are updated, and of those of its other operands at their places."""
+    operands: list[Variable] = []
+    for i, x in enumerate(node.inputs):
+        there = x.dimshuffle(()) if _is_number(x) else at_places(update, x)
+        operands.append(y if i == position else there)
+    return node.op(*operands)
+
+
+def _is_number(x: Variable) -> bool:
+    return isinstance(x.type, TensorType) and all(size == 1 for size in x.type.shape)
+
+
+def _is_zero_at(node: Apply, position: int) -> bool:
+    """True if a result is 0 where an operand is."""
+    assert isinstance(node.op, Elementwise)
+    if position in _LINEAR.get(node.op.name, ()):
+        return True
+    shape = (1,) * node.outputs[0].type.ndim
+    values: list[np.ndarray] = []
+    for i, x in enumerate(node.inputs):
+        if i == position:
+            values.append(np.zeros(shape, x.type.numpy_dtype))
+        elif isinstance(x, Constant) and x.data.size == 1:
+            values.append(x.data.reshape(shape))
+        else:
+            return False
+    found: list[Any] = [[None]]
+    node.op.perform(node, values, found)
+    return not found[0][0].any()
