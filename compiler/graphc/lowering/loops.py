@@ -22,6 +22,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from graphc.errors import CompileError
 from graphc.ir import build
 from graphc.ir.value import literal, smaller
 from graphc.ir.walk import is_used
@@ -94,47 +95,61 @@ SUM_FLAGS = "#arith.fastmath<reassoc,contract>"
 
 
 @record()
-class _Operand:
-    """A buffer and, per dimension, the loop that indexes it (None: index 0)."""
+class Operand:
+    """A buffer and, for each of its dimensions, the one of the nest that indexes it (None: index 0)."""
 
     buffer: Any
     axes: list[int | None]
     argument: Any
 
 
-class LoopNest:
-    """Lowers one generic; the generic is erased."""
+class Generic:
+    """A bufferised `linalg.generic`.
 
-    def __init__(self, generic: ir.Operation) -> None:
-        self._generic = generic
-        attributes = generic.attributes
-        self._kinds = [str(kind) for kind in attributes["iterator_types"]]
-        self._reduction = ["reduction" in kind for kind in self._kinds]
-        block = generic.regions[0].blocks[0]
-        *self._body_operations, self._yield = [op.operation for op in block.operations]
-        inputs = next(iter(ir.DenseI32ArrayAttr(attributes["operandSegmentSizes"])))
+    Attributes:
+        op: the operation.
+        reduction: whether each dimension is reduced.
+        inputs, outputs: the buffers, by the dimensions that index them.
+        body, end: what is computed of each element, and the operation that yields it to the outputs.
+        indexed: the dimensions whose index the body asks for.
+    """
+
+    def __init__(self, op: ir.Operation) -> None:
+        self.op = op
+        attributes = op.attributes
+        self.reduction = ["reduction" in str(kind) for kind in attributes["iterator_types"]]
+        block = op.regions[0].blocks[0]
+        *self.body, self.end = [op.operation for op in block.operations]
+        count = next(iter(ir.DenseI32ArrayAttr(attributes["operandSegmentSizes"])))
         maps = [ir.AffineMapAttr(a).value for a in attributes["indexing_maps"]]
         operands = [
-            _Operand(buffer, [_axis_of(e) for e in affine.results], argument)
-            for buffer, affine, argument in zip(generic.operands, maps, block.arguments, strict=True)
+            Operand(buffer, [_axis_of(e) for e in affine.results], argument)
+            for buffer, affine, argument in zip(op.operands, maps, block.arguments, strict=True)
         ]
-        self._inputs, self._outputs = operands[:inputs], operands[inputs:]
-        self._indexed = {
-            ir.IntegerAttr(op.attributes["dim"]).value
-            for op in self._body_operations
-            if op.name == "linalg.index"
-        }
+        self.inputs, self.outputs = operands[:count], operands[count:]
+        self.indexed = {dimension_of(op) for op in self.body if op.name == "linalg.index"}
+
+    @property
+    def operands(self) -> list[Operand]:
+        return [*self.inputs, *self.outputs]
+
+
+def dimension_of(op: ir.Operation) -> int:
+    """The dimension whose index an operation gives."""
+    return ir.IntegerAttr(op.attributes["dim"]).value
+
+
+class LoopNest(Generic):
+    """Lowers one generic; the generic is erased."""
 
     def lower(self) -> None:
-        with ir.InsertionPoint(self._generic), self._generic.location:
+        with ir.InsertionPoint(self.op), self.op.location:
             self._sizes = self._extents()
             self._groups = self._collapse()
-            several = len(self._outputs) > 1
-            swapped = swap_short_loop(
-                self._groups, self._static, self._reduction, self._body_operations, several
-            )
+            several = len(self.outputs) > 1
+            swapped = swap_short_loop(self._groups, self._static, self.reduction, self.body, several)
             self._apply_groups()
-            removed = [self._reduction[group[0]] for group in self._groups]
+            removed = [self.reduction[group[0]] for group in self._groups]
             self._suffix = len(removed)
             while self._suffix and removed[self._suffix - 1]:
                 self._suffix -= 1
@@ -143,7 +158,7 @@ class LoopNest:
                 self._column_blocks()
             else:
                 self._nest(0, [])
-        self._generic.erase()
+        self.op.erase()
 
     # -- preparation -----------------------------------------------------------------------------------------
 
@@ -153,10 +168,10 @@ class LoopNest:
         The size of an allocation folds to the value it was made with, so that loops over one array and over
         what was computed from it have equal bounds and can be fused.
         """
-        found: list[Any] = [None] * len(self._kinds)
-        from_allocation = [False] * len(self._kinds)
-        static: list[int | None] = [None] * len(self._kinds)
-        for operand in (*self._inputs, *self._outputs):
+        found: list[Any] = [None] * len(self.reduction)
+        from_allocation = [False] * len(self.reduction)
+        static: list[int | None] = [None] * len(self.reduction)
+        for operand in self.operands:
             shape, allocated = operand.buffer.type.shape, None
             for position, axis in enumerate(operand.axes):
                 if axis is None:
@@ -176,8 +191,8 @@ class LoopNest:
     def _collapse(self) -> list[list[int]]:
         """Groups of dimensions that become one loop each; dimensions of size 1 vanish."""
         groups: list[list[int]] = []
-        for axis in range(len(self._kinds)):
-            if self._static[axis] == 1 and axis not in self._indexed:
+        for axis in range(len(self.reduction)):
+            if self._static[axis] == 1 and axis not in self.indexed:
                 continue
             if groups and self._mergeable(groups[-1][-1], axis):
                 groups[-1].append(axis)
@@ -186,10 +201,10 @@ class LoopNest:
         return groups
 
     def _mergeable(self, left: int, right: int) -> bool:
-        alike = self._reduction[left] == self._reduction[right] and right == left + 1
-        if not alike or {left, right} & self._indexed:
+        alike = self.reduction[left] == self.reduction[right] and right == left + 1
+        if not alike or {left, right} & self.indexed:
             return False
-        for operand in (*self._inputs, *self._outputs):
+        for operand in self.operands:
             has_left, has_right = left in operand.axes, right in operand.axes
             if has_left != has_right:
                 return False
@@ -203,7 +218,7 @@ class LoopNest:
         """Collapses the operands' buffers and renumbers their axes to loop numbers."""
         loop_of = {axis: number for number, group in enumerate(self._groups) for axis in group}
         wide = [group for group in self._groups if len(group) > 1]
-        for operand in (*self._inputs, *self._outputs):
+        for operand in self.operands:
             merged: list[list[int]] = []
             axes: list[int | None] = []
             for position, axis in enumerate(operand.axes):
@@ -230,13 +245,13 @@ class LoopNest:
             self._innermost(depth, indices)
             return
         made, block = loop(self._bounds[depth], [], start=self._starts.get(depth))
-        if depth + 1 == len(self._groups) and any(self._lies_apart(x, depth) for x in self._outputs):
+        if depth + 1 == len(self._groups) and any(self._lies_apart(x, depth) for x in self.outputs):
             made.attributes[APART] = ir.UnitAttr.get()
         with ir.InsertionPoint(block):
             self._nest(depth + 1, [*indices, block.arguments[0]])
             build.create("scf.yield", [], [])
 
-    def _lies_apart(self, output: _Operand, depth: int) -> bool:
+    def _lies_apart(self, output: Operand, depth: int) -> bool:
         """True if an output is not known to lie side by side along a loop."""
         if depth not in output.axes or self._accumulates(output):
             return False
@@ -246,11 +261,11 @@ class LoopNest:
     def _sums_columns(self) -> bool:
         """True if rows are added to a result that has many columns."""
         last = len(self._groups) - 1
-        if last < 1 or self._suffix <= last or not self._reduction[self._groups[0][0]]:
+        if last < 1 or self._suffix <= last or not self.reduction[self._groups[0][0]]:
             return False
         columns = build.constant_value(self._bounds[last])
         long = columns is None or columns > partial_reductions.COLUMNS
-        return long and not partial_reductions.is_in_loop(self._generic)
+        return long and not partial_reductions.is_in_loop(self.op)
 
     def _column_blocks(self) -> None:
         """A loop over blocks of columns around the nest."""
@@ -261,20 +276,20 @@ class LoopNest:
             self._nest(0, [])
 
     def _load_ready(self, depth: int, indices: list[ir.Value]) -> None:
-        for operand in self._inputs:
+        for operand in self.inputs:
             needed = max((axis for axis in operand.axes if axis is not None), default=-1) + 1
             if needed == depth and is_used(operand.argument):
                 operand.argument.replace_all_uses_with(self._load(operand, indices))
 
-    def _load(self, operand: _Operand, indices: list[ir.Value]) -> ir.Value:
+    def _load(self, operand: Operand, indices: list[ir.Value]) -> ir.Value:
         return operand.buffer[self._where(operand, indices)]
 
-    def _where(self, operand: _Operand, indices: list[ir.Value]) -> list[ir.Value]:
+    def _where(self, operand: Operand, indices: list[ir.Value]) -> list[ir.Value]:
         return [build.const_index(0) if axis is None else indices[axis] for axis in operand.axes]
 
     def _innermost(self, depth: int, indices: list[ir.Value]) -> None:
         """The body, wrapped in the trailing reduction loops if there are any."""
-        accumulators = [operand for operand in self._outputs if self._accumulates(operand)]
+        accumulators = [operand for operand in self.outputs if self._accumulates(operand)]
         initial = [self._load(operand, indices) for operand in accumulators]
         self._are_bits = [bit_in(self._yielded(operand)) is not None for operand in accumulators]
         initial = [bit_of_byte(v) if bit else v for v, bit in zip(initial, self._are_bits, strict=True)]
@@ -291,15 +306,15 @@ class LoopNest:
         for operand, value, bit in zip(accumulators, final, self._are_bits, strict=True):
             operand.buffer[self._where(operand, indices)] = byte_of_bit(value) if bit else value
 
-    def _part_combiners(self, accumulators: list[_Operand]) -> list[partial_reductions.Combiner]:
+    def _part_combiners(self, accumulators: list[Operand]) -> list[partial_reductions.Combiner]:
         """Combiners for the parts of a long reduction; none if it is short or cannot be split."""
         sizes = [build.constant_value(bound) for bound in self._bounds]
         if None not in sizes and math.prod(filter(None, sizes)) <= partial_reductions.LEAST:
             return []
-        if partial_reductions.is_in_loop(self._generic):
+        if partial_reductions.is_in_loop(self.op):
             return []
-        yielded = list(self._yield.operands)
-        arguments = [operand.argument for operand in self._outputs]
+        yielded = list(self.end.operands)
+        arguments = [operand.argument for operand in self.outputs]
         found = [
             partial_reductions.combiner(yielded[arguments.index(operand.argument)], operand.argument)
             for operand in accumulators
@@ -309,14 +324,14 @@ class LoopNest:
     def _in_parts(
         self,
         initial: list[ir.Value],
-        accumulators: list[_Operand],
+        accumulators: list[Operand],
         combiners: list[partial_reductions.Combiner],
     ) -> list[ir.Value]:
         """Reduces parts of the outermost loop, then their results, in order."""
         extent = self._bounds[0]
         length = partial_reductions.part_length(extent, SUM_BLOCK if len(self._groups) == 1 else 1)
         count = partial_reductions.part_count(extent, length)
-        buffers = [partial_reductions.part_buffer(value.type, self._generic) for value in initial]
+        buffers = [partial_reductions.part_buffer(value.type, self.op) for value in initial]
         with span(count) as part:
             start = self._starts[0] = part * length
             self._bounds[0] = smaller(start + length, extent)
@@ -330,24 +345,24 @@ class LoopNest:
 
         return carry(count, initial, combine)
 
-    def _accumulates(self, operand: _Operand) -> bool:
+    def _accumulates(self, operand: Operand) -> bool:
         """True if the output is reduced over some loop."""
         return any(
-            self._reduction[g[0]] and number not in operand.axes for number, g in enumerate(self._groups)
+            self.reduction[g[0]] and number not in operand.axes for number, g in enumerate(self._groups)
         )
 
-    def _combiner(self, operand: _Operand) -> ir.Operation | None:
+    def _combiner(self, operand: Operand) -> ir.Operation | None:
         """The addition of floats to this output's accumulator, if that is how it is combined."""
         owner = self._yielded(operand).owner
         if isinstance(owner, ir.Block) or owner.name not in ("arith.addf", "complex.add"):
             return None
         return owner if operand.argument in list(owner.operands) else None
 
-    def _yielded(self, operand: _Operand) -> ir.Value:
-        return self._yield.operands[next(i for i, other in enumerate(self._outputs) if other is operand)]
+    def _yielded(self, operand: Operand) -> ir.Value:
+        return self.end.operands[next(i for i, other in enumerate(self.outputs) if other is operand)]
 
     def _reduce(
-        self, depth: int, indices: list[ir.Value], values: list[ir.Value], accumulators: list[_Operand]
+        self, depth: int, indices: list[ir.Value], values: list[ir.Value], accumulators: list[Operand]
     ) -> list[ir.Value]:
         last = depth == len(self._groups) - 1
         if last and self._sum_positions:
@@ -359,7 +374,7 @@ class LoopNest:
         depth: int,
         indices: list[ir.Value],
         values: list[ir.Value],
-        accumulators: list[_Operand],
+        accumulators: list[Operand],
         *,
         bounds: tuple[ir.Value, ir.Value] | None = None,
     ) -> list[ir.Value]:
@@ -376,7 +391,7 @@ class LoopNest:
         return carry(stop, values, body, start=start)
 
     def _blocked(
-        self, depth: int, indices: list[ir.Value], values: list[ir.Value], accumulators: list[_Operand]
+        self, depth: int, indices: list[ir.Value], values: list[ir.Value], accumulators: list[Operand]
     ) -> list[ir.Value]:
         bound = self._bounds[depth]
         number = build.constant_value(bound)
@@ -399,7 +414,7 @@ class LoopNest:
         return carry(bound, values, body, start=self._starts.get(depth), step=width)
 
     def _body(
-        self, indices: list[ir.Value], values: list[ir.Value], accumulators: list[_Operand]
+        self, indices: list[ir.Value], values: list[ir.Value], accumulators: list[Operand]
     ) -> list[ir.Value]:
         """Moves the body here; returns the new accumulators and stores the other outputs."""
         for operand in accumulators:
@@ -408,12 +423,12 @@ class LoopNest:
                 combiner.attributes["fastmath"] = ir.Attribute.parse(SUM_FLAGS)
         for operand, value, bit in zip(accumulators, values, self._are_bits, strict=True):
             operand.argument.replace_all_uses_with(byte_of_bit(value) if bit else value)
-        for operand in self._outputs:
+        for operand in self.outputs:
             if is_used(operand.argument):
                 # A sum over a dimension of size 1, or what is computed in an argument's memory.
                 operand.argument.replace_all_uses_with(self._load(operand, indices))
         anchor = build.const_index(0).owner
-        for op in self._body_operations:
+        for op in self.body:
             if op.name == "linalg.index":
                 number = self._loop_of[ir.IntegerAttr(op.attributes["dim"]).value]
                 op.results[0].replace_all_uses_with(indices[number])
@@ -421,7 +436,7 @@ class LoopNest:
                 op.move_before(anchor)
         anchor.erase()
         results: list[Any] = []
-        for operand, value in zip(self._outputs, self._yield.operands, strict=True):
+        for operand, value in zip(self.outputs, self.end.operands, strict=True):
             if any(operand is other for other in accumulators):
                 results.append(bit_in(value) if self._are_bits[len(results)] else value)
             else:
@@ -429,8 +444,12 @@ class LoopNest:
         return results
 
 
-def _axis_of(expression: ir.Operation) -> int | None:
-    return expression.position if isinstance(expression, ir.AffineDimExpr) else None
+def _axis_of(expression: ir.AffineExpr) -> int | None:
+    if isinstance(expression, ir.AffineDimExpr):
+        return expression.position
+    if isinstance(expression, ir.AffineConstantExpr) and expression.value == 0:
+        return None
+    raise CompileError(f"there is no code for the index {expression} of a nest; please report this")
 
 
 def _is_allocated(buffer: ir.Value) -> bool:

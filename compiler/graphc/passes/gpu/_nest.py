@@ -9,17 +9,16 @@ from functools import reduce
 from operator import or_
 from typing import NamedTuple, TypeAlias
 
-from graphc.errors import CompileError
 from graphc.ir import build
 from graphc.ir.lifetimes import VIEWS, root_of
 from graphc.ir.walk import copy_with, definition, inputs_of, seen_through, slice_of, walk
 from graphc.lowering.carried import carry
+from graphc.lowering.loops import Generic, Operand, dimension_of
 from graphc.lowering.memory import layouts
 from graphc.lowering.memory.layouts import address, collapse, is_contiguous, is_row_major, metadata
 from graphc.passes.gpu._host import is_address
 from graphc.passes.gpu._notation import itemsize, read_vector, write_vector
 from graphc_dialects._mlir import ir
-from graphc_runtime.record import record
 
 # The widest access of a thread, in bytes.
 WIDTH = 16
@@ -54,41 +53,16 @@ def size_key(buffer: ir.Value, axis: int, initial: Mapping[ir.Value, ir.Value] |
     return size_key(source, where, initial)
 
 
-@record()
-class Operand:
-    """A buffer and, for each of its dimensions, the dimension of the nest that indexes it (None: index 0)."""
-
-    buffer: ir.Value
-    axes: list[int | None]
-    argument: ir.Value
-
-
-class Nest:
+class Nest(Generic):
     """Computation of one generic: for each dimension whether it is reduced, operands, the operations of the
     body, and what this yields to the outputs.
     """
 
     def __init__(self, generic: ir.Operation) -> None:
-        self.op = generic
-        attributes = generic.attributes
-        self.reduction = ["reduction" in str(kind) for kind in attributes["iterator_types"]]
-        block = generic.regions[0].blocks[0]
-        *self.body, end = [op.operation for op in block.operations]
-        self.yields = list(end.operands)
-        count = next(iter(ir.DenseI32ArrayAttr(attributes["operandSegmentSizes"])))
-        maps = [ir.AffineMapAttr(a).value for a in attributes["indexing_maps"]]
-        operands = [
-            Operand(buffer, [_axis(e) for e in affine.results], argument)
-            for buffer, affine, argument in zip(generic.operands, maps, block.arguments, strict=True)
-        ]
-        self.inputs, self.outputs = operands[:count], operands[count:]
-        self.indexed = {_dimension(op) for op in self.body if op.name == "linalg.index"}
+        super().__init__(generic)
+        self.yields = list(self.end.operands)
         # Where the dimensions of the operation are, once some are merged.
         self._places = list(range(self.rank))
-
-    @property
-    def operands(self) -> list[Operand]:
-        return [*self.inputs, *self.outputs]
 
     @property
     def gathered(self) -> list[ir.Value]:
@@ -144,7 +118,7 @@ class Nest:
         new = dict(values)
         for op in slice_of(self.body, wanted, values):
             if op.name == "linalg.index":
-                new[op.results[0]] = indices[self._places[_dimension(op)]]
+                new[op.results[0]] = indices[self._places[dimension_of(op)]]
             else:
                 copy_with(op, new)
         return [new.get(value, value) for value in wanted]
@@ -395,15 +369,3 @@ def load_vector(operand: Operand, indices: Sequence[ir.Value], lanes: int) -> ir
 def store_vector(values: Sequence[ir.Value], operand: Operand, indices: Sequence[ir.Value]) -> None:
     """Writes neighbouring elements of an operand, from indices of the nest on."""
     write_vector(values, operand.buffer, where(operand, indices), len(values) * itemsize(operand.buffer))
-
-
-def _axis(expression: ir.AffineExpr) -> int | None:
-    if isinstance(expression, ir.AffineDimExpr):
-        return expression.position
-    if isinstance(expression, ir.AffineConstantExpr) and expression.value == 0:
-        return None
-    raise CompileError(f"kernels have no code for the index {expression} of a nest; please report this")
-
-
-def _dimension(op: ir.Operation) -> int:
-    return ir.IntegerAttr(op.attributes["dim"]).value

@@ -16,10 +16,11 @@ from graphc.ir import build
 from graphc.ir.value import as_index, converted, flag, larger, smaller
 from graphc.lowering.calls import product
 from graphc.lowering.carried import carry, either, span, when
+from graphc.lowering.loops import Operand
 from graphc.lowering.memory.layouts import is_contiguous
 from graphc.lowering.partial_reductions import Combiner
 from graphc.passes.gpu._kernel import Kernel
-from graphc.passes.gpu._nest import Nest, Operand, is_wide, load, load_vector, store, store_vector
+from graphc.passes.gpu._nest import Nest, is_wide, load, load_vector, store, store_vector
 from graphc.passes.gpu._notation import (
     WARP,
     barrier,

@@ -21,11 +21,11 @@ from graphc.ir.value import all_of, larger, literal, parts_of, smaller
 from graphc.ir.walk import definition
 from graphc.lowering.calls import product
 from graphc.lowering.carried import either, when
+from graphc.lowering.loops import Operand
 from graphc.lowering.partial_reductions import FIRST, Combiner, combiner
 from graphc.passes.gpu._kernel import Kernel
 from graphc.passes.gpu._nest import (
     Nest,
-    Operand,
     SizeKey,
     behind_vector,
     lanes_of,

@@ -15,12 +15,13 @@ from graphc.ir.value import all_of, larger, parts_of, smaller
 from graphc.ir.walk import copy_with, definition, is_inside, walk
 from graphc.lowering.calls import product
 from graphc.lowering.carried import carry, either, span, when
+from graphc.lowering.loops import Operand
 from graphc.lowering.memory.layouts import kept_axes
 from graphc.lowering.partial_reductions import nest as make_nest
 from graphc.passes import Pass
 from graphc.passes.gpu._host import HostLoop, replace_loops
 from graphc.passes.gpu._kernel import H200, Kernel, allocate, blocks_for
-from graphc.passes.gpu._nest import WIDTH, Nest, Operand, is_read_elsewhere, load, size_key, store, whole
+from graphc.passes.gpu._nest import WIDTH, Nest, is_read_elsewhere, load, size_key, store, whole
 from graphc.passes.gpu._notation import (
     WARP,
     barrier,

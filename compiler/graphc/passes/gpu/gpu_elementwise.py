@@ -13,13 +13,13 @@ from graphc.ir.value import flag, parts_of, smaller
 from graphc.ir.walk import walk
 from graphc.lowering.calls import product
 from graphc.lowering.carried import either, span, when
+from graphc.lowering.loops import Operand
 from graphc.lowering.partial_reductions import nest as make_nest
 from graphc.passes import Pass
 from graphc.passes.gpu._host import host_operations
 from graphc.passes.gpu._kernel import GRID_ROWS, Kernel, block_shape, blocks_for
 from graphc.passes.gpu._nest import (
     Nest,
-    Operand,
     are_aligned,
     is_wide,
     lanes_of,

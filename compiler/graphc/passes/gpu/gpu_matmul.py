@@ -22,12 +22,13 @@ from graphc.ir.value import all_of, as_index, bits_as, larger, parts_of, smaller
 from graphc.ir.walk import functions, walk
 from graphc.lowering.calls import product as number_of
 from graphc.lowering.carried import carry, either, span, when
+from graphc.lowering.loops import Operand
 from graphc.lowering.matmul import with_fills
 from graphc.lowering.memory.layouts import address
 from graphc.passes import Pass
 from graphc.passes.gpu._host import mark
 from graphc.passes.gpu._kernel import GRID_ROWS, Kernel, blocks_for
-from graphc.passes.gpu._nest import Nest, Operand, is_wide, layout, load, store
+from graphc.passes.gpu._nest import Nest, is_wide, layout, load, store
 from graphc.passes.gpu._notation import (
     BYTES,
     LEAST,

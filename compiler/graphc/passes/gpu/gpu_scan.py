@@ -17,10 +17,11 @@ from graphc.ir.lifetimes import VIEWS, root_of
 from graphc.ir.walk import copy_with, definition, is_inside
 from graphc.lowering.calls import product
 from graphc.lowering.carried import either, loop
+from graphc.lowering.loops import Operand
 from graphc.passes import Pass
 from graphc.passes.gpu._host import HostLoop, replace_loops
 from graphc.passes.gpu._kernel import Kernel
-from graphc.passes.gpu._nest import Nest, Operand, load, store, whole
+from graphc.passes.gpu._nest import Nest, load, store, whole
 from graphc.passes.gpu._notation import split, zero
 from graphc.passes.gpu.gpu_elementwise import all_generic
 from graphc_dialects._mlir import ir
