@@ -288,12 +288,12 @@ def test_a_check_that_needs_the_new_value():
 
 def takes_first(body):
     """Whether a kernel of these operations takes memory before it writes."""
-    head = "llvm.func @main(%p: !llvm.ptr, %n: i64, %c: i1, %f: f64) -> i64 {"
+    head = "llvm.func @main(%o: !llvm.ptr, %m: i64, %p: !llvm.ptr, %n: i64, %c: i1, %f: f64) -> i64 {"
     taking = "llvm.func @graphc_workspace_0(!llvm.ptr, i64) -> i64 attributes {graphc.helper = {"
     taking += 'kind = "workspace", number = 0 : i64, planned = false}}'
     text = "\n".join([taking, "llvm.func @free(!llvm.ptr)", head, *body, "llvm.return %n : i64\n}"])
     with new_context(), ir.Location.unknown():
-        return takes_memory_first(ir.Module.parse(text))
+        return takes_memory_first(ir.Module.parse(text), 2, {1})
 
 
 def test_memory_is_taken_before_anything_is_written():
@@ -301,6 +301,8 @@ def test_memory_is_taken_before_anything_is_written():
         "llvm.store %n, %p : i64, !llvm.ptr",
         "%w = llvm.call @graphc_workspace_0(%p, %n) : (!llvm.ptr, i64) -> i64",
     )
+    own = "%a = llvm.alloca %n x i64 : (i64) -> !llvm.ptr"
+    part = "%q = llvm.getelementptr %p[1] : (!llvm.ptr) -> !llvm.ptr, i64"
     loop = "llvm.br ^loop\n ^loop:\n{}\n{}\nllvm.cond_br %c, ^loop, ^end\n ^end:"
     for body, first in [
         ([take, store], True),
@@ -312,11 +314,31 @@ def test_memory_is_taken_before_anything_is_written():
         ([loop.format(take, store)], False),
         (["%e = llvm.intr.exp(%f) : (f64) -> f64", take], True),
         (["llvm.call @free(%p) : (!llvm.ptr) -> ()", take], False),
+        # Memory of its own, and arguments that may change, but for pointers to those that must not.
+        ([own, "llvm.store %n, %a : i64, !llvm.ptr", take], True),
+        (["llvm.store %n, %o : i64, !llvm.ptr", "llvm.call @free(%o) : (!llvm.ptr) -> ()", take], True),
+        (["llvm.store %p, %o : !llvm.ptr, !llvm.ptr", take], False),
+        ([part, "llvm.store %n, %q : i64, !llvm.ptr", take], False),
+        (["%q = llvm.ptrtoint %p : !llvm.ptr to i64", take], False),
     ]:
         assert takes_first(body) == first, body
     w, x = graphc.shared(np.eye(30)), pt.dmatrix()
     f = graphc.function([x], [], updates={w: w - pt.tanh(x @ x)})
     assert lent(f)
+
+
+@pytest.mark.parametrize("index", [pt.lscalar("i"), pt.lvector("i")])
+def test_steps_along_gradients_of_rows_are_in_place(index):
+    w, before = graphc.shared(np.arange(24.0).reshape(6, 4)), np.arange(24.0).reshape(6, 4)
+    loss = (w[index].sum(axis=-1) ** 2).mean()
+    f = graphc.function([index], loss, updates={w: w - 0.1 * graphc.grad(loss, w)})
+    assert lent(f)
+    f(np.ones((2,) * index.type.ndim, int))
+    rows = before[np.ones((2,) * index.type.ndim, int)].reshape(-1, 4)
+    slopes = 2 * rows.sum(axis=1, keepdims=True) / len(rows) * np.ones(4)
+    expected = before.copy()
+    expected[1] -= 0.1 * slopes.sum(axis=0)
+    np.testing.assert_allclose(w.get_value(), expected, rtol=1e-13)
 
 
 def test_readers_in_other_threads_see_whole_values():

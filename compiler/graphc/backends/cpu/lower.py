@@ -9,8 +9,9 @@ that a plan can need a little more, or less.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import replace
+from itertools import groupby
 from time import perf_counter
 from typing import Any
 
@@ -24,7 +25,7 @@ from graphc.ir.donations import Donated, donated, with_donations
 from graphc.ir.helpers import callee_of, declared
 from graphc.ir.plain import Recomputed
 from graphc.ir.plain import attached as attached_recomputed
-from graphc.ir.walk import symbol_of
+from graphc.ir.walk import definition, seen_through, symbol_of
 from graphc.library.helpers import Helper
 from graphc.library.places import planned_bytes
 from graphc.native.parts import Piece
@@ -112,31 +113,34 @@ class _Search:
         return self._found[target] if is_last else self._lower(target)
 
 
-_WRITES = frozenset(
-    {
-        *(
-            "llvm.store",
-            "llvm.atomicrmw",
-            "llvm.cmpxchg",
-            "llvm.call",
-            "llvm.inline_asm",
-            "llvm.call_intrinsic",
-        ),
-        *("llvm.intr.memcpy", "llvm.intr.memcpy.inline", "llvm.intr.memmove", "llvm.intr.memset"),
-        *("llvm.intr.memset.inline", "llvm.intr.masked.store", "llvm.intr.masked.scatter"),
-    }
+_COPIES = frozenset(
+    f"llvm.intr.{name}" for name in "memcpy memcpy.inline memmove memset memset.inline".split()
 )
+# Whoever has an address as a number may write there.
+_CALLS = "llvm.store llvm.atomicrmw llvm.cmpxchg llvm.call llvm.call_intrinsic llvm.ptrtoint".split()
+_WRITES = frozenset((*_COPIES, *_CALLS, "llvm.intr.masked.store", "llvm.intr.masked.scatter"))
 
 
-def takes_memory_first(module: ir.Module) -> bool:
-    """True if no way through `@main` writes, or calls what may write, and takes memory after that.
+def takes_memory_first(module: ir.Module, n_arguments: int, cells: Container[int]) -> bool:
+    """True if no way through `@main` writes to some of its arguments or to results, or calls what may, and
+    takes memory after that.
 
     Args:
         module: an `ir.Module` in the llvm dialect.
+        n_arguments: how many arguments `@main` has, without its results.
+        cells: the positions of those that must not change where memory runs out.
     """
     takers = frozenset(name for name, helper in declared(module).items() if helper.takes_memory)
     (main,) = (op for op in module.body.operations if symbol_of(op.operation) == "main")
-    return _Order(takers).is_safe(list(main.regions[0].blocks))
+    blocks = list(main.regions[0].blocks)
+    # Two pointers for each argument and result, before its numbers.
+    runs = [list(run) for yes, run in groupby(blocks[0].arguments, key=_is_pointer) if yes]
+    others: set[ir.Value] = {x for i, run in enumerate(runs[:n_arguments]) if i not in cells for x in run}
+    return _Order(takers, others).is_safe(blocks)
+
+
+def _is_pointer(value: ir.Value) -> bool:
+    return "ptr" in str(value.type)
 
 
 class _Order:
@@ -144,10 +148,11 @@ class _Order:
 
     Args:
         takers: the functions that take memory.
+        others: parameters that point at what is not written, or may change.
     """
 
-    def __init__(self, takers: frozenset[str]) -> None:
-        self._takers = takers
+    def __init__(self, takers: frozenset[str], others: set[ir.Value]) -> None:
+        self._takers, self._others = takers, others
 
     def is_safe(self, blocks: list[ir.Block]) -> bool:
         """True if nothing is taken after something was written."""
@@ -170,7 +175,19 @@ class _Order:
         return op.operation.name == "llvm.call" and callee_of(op.operation) in self._takers
 
     def _writes(self, op: ir.Operation) -> bool:
-        return op.operation.name in _WRITES and not self._takes(op)
+        if op.operation.name not in _WRITES or self._takes(op):
+            return False
+        # A pointer that is stored may be written to by whoever is told where.
+        used = list(op.operands)[:1] if op.operation.name in _COPIES else op.operands
+        return any(_is_pointer(x) and not self._is_other(x) for x in used)
+
+    def _is_other(self, pointer: ir.Value) -> bool:
+        """True of a pointer to memory of `@main` or of what it calls, and to arguments that may change."""
+        root = seen_through(pointer, ("llvm.getelementptr", "llvm.extractvalue"))
+        made = definition(root)
+        if made is None or made.name != "llvm.call":
+            return root in self._others or (made is not None and made.name == "llvm.alloca")
+        return all(self._is_other(x) for x in made.operands if _is_pointer(x))
 
 
 def _reached(blocks: list[ir.Block]) -> Iterator[Any]:
@@ -368,7 +385,8 @@ def _lower(text: str, options: CompileOptions, log: CompileLog, vectors: Vectors
                 attached(module),
                 outcome,
                 helpers,
-                cells.isdisjoint(argument for argument, _ in outcome.pairs) or takes_memory_first(module),
+                cells.isdisjoint(argument for argument, _ in outcome.pairs)
+                or takes_memory_first(module, n_arguments, cells),
                 profile_operations.attached(module),
                 attached_recomputed(module),
                 expand_math.is_wide(module),

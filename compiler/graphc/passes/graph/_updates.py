@@ -36,7 +36,7 @@ from graphc.ir.views import (
     order_of,
     repeated,
 )
-from graphc.ir.walk import is_used_once, named_attributes
+from graphc.ir.walk import is_used_once, named_attributes, readers
 from graphc.passes.graph.insert_checks import elementwise
 from graphc_dialects._base import const_index
 from graphc_dialects._mlir import ir
@@ -72,7 +72,7 @@ def _updates_of_zeros(rw: Rewriter, value: ir.Value) -> list[ir.Operation] | Non
     while True:
         update = rw.defined_by(value, UPDATES)
         base = value if update is None else update.operands[0]
-        if update is None or not (is_used_once(value) or _is_thin(update)) or base.type != value.type:
+        if update is None or not (len(readers(value)) < 2 or _is_thin(update)) or base.type != value.type:
             return None
         found.insert(0, update)
         if rw.splat(base) == 0:
