@@ -102,3 +102,11 @@ def updates_in_place(op: ir.Operation) -> bool:
 def renames(op: ir.Operation) -> bool:
     """True if the result of an operation has its operand's elements in the same order, in the same memory."""
     return op.name in RENAMES and keeps_order(op)
+
+
+def updates_argument(update: ir.Operation, x: ir.Value | None) -> bool:
+    """True if an update starts from an argument, perhaps in another shape."""
+    value = update.operands[0]
+    while x is not None and value != x and (made := definition(value)) is not None and renames(made):
+        value = made.operands[0]
+    return x is not None and bool(value == x)

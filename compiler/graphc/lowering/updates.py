@@ -9,7 +9,7 @@ import numpy as np
 
 from graphc.ir import build
 from graphc.ir.build import dtype_of
-from graphc.ir.ownership import updates_in_place
+from graphc.ir.ownership import updates_argument, updates_in_place
 from graphc.ir.value import as_index
 from graphc.ir.views import accumulates, axis_of, is_in_range
 from graphc.lowering.carried import carry_over, spans
@@ -37,7 +37,7 @@ def _to_update(context: Conversion, op: ir.Operation) -> ir.Value:
     """
     x = op.operands[0]
     old = context.tensor_of(x)
-    if updates_in_place(op) or (op.results[0], x) in context.donated.items():
+    if updates_in_place(op) or updates_argument(op, context.donated.get(op.results[0])):
         return old
 
     # As a loop: upstream's canonicalization removes a copy that is a linalg operation.

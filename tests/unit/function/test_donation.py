@@ -341,6 +341,19 @@ def test_steps_along_gradients_of_rows_are_in_place(index):
     np.testing.assert_allclose(w.get_value(), expected, rtol=1e-13)
 
 
+def test_cells_at_indices_along_two_axes_are_in_place():
+    i, j = pt.lvectors("i", "j")
+    w, x = graphc.shared(np.arange(24.0).reshape(6, 4)), np.arange(24.0).reshape(6, 4)
+    step = w - 0.1 * graphc.grad((w[i, j] ** 2).sum(), w)
+    for update in (w[i, j].inc(1.0), w[i, j].set(w[j, i] * 2), step):
+        w.set_value(x)
+        f = graphc.function([i, j], w[i, j].sum(), updates={w: update})
+        expected = graphc.function([i, j], update, mode="reference")([0, 3, 0], [1, 2, 1])
+        assert lent(f)
+        np.testing.assert_allclose(f([0, 3, 0], [1, 2, 1]), x[[0, 3, 0], [1, 2, 1]].sum())
+        np.testing.assert_allclose(w.get_value(), expected, rtol=1e-14)
+
+
 def test_readers_in_other_threads_see_whole_values():
     w = graphc.shared(np.zeros(200_000), "w")
     update = graphc.function([], [], updates={w: w + 1.0})

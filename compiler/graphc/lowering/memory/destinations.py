@@ -24,7 +24,7 @@ from typing import Any
 
 from graphc.ir import build
 from graphc.ir.kinds import PRODUCTS, REDUCTIONS, reduced_axes, static_shape
-from graphc.ir.ownership import has_no_other_reader, updates_in_place
+from graphc.ir.ownership import has_no_other_reader, updates_argument, updates_in_place
 from graphc.ir.views import (
     INLINED,
     MOVES_AXES,
@@ -607,7 +607,7 @@ class Chains:
 
     def _start(self, chain: _Chain) -> ir.Value:
         base, first = chain.base, chain.updates[0]
-        if updates_in_place(first) or (first.results[0], base) in self._context.donated.items():
+        if updates_in_place(first) or updates_argument(first, self._context.donated.get(first.results[0])):
             return _memory_of(self._context.tensor_of(base))
         shape, sizes = static_shape(base), self._context.sizes_of(base)
         lent = self._context.lent(first.results[0])

@@ -22,7 +22,7 @@ from graphc.ir.affine import as_long
 from graphc.ir.diagnostics import fail
 from graphc.ir.donations import OFFERED, Donated, Donation, offered
 from graphc.ir.kinds import PRODUCTS, REDUCTIONS, static_shape
-from graphc.ir.ownership import renames, updates_in_place
+from graphc.ir.ownership import renames, updates_argument, updates_in_place
 from graphc.ir.scan_view import ScanView, is_state, is_trace, name_of, retention, scans, traced, writes_of
 from graphc.ir.traits import Dimension
 from graphc.ir.views import GATHERS, INLINED, JOINS, RENAMES, TAKES_ROW, UPDATES
@@ -89,13 +89,13 @@ def find_start(value: ir.Value, x: ir.Value, block: ir.Block) -> Start:
             raise Refused("the result of its type is part of a joined array")
         if renames(op) and not is_updated:
             view = op
-        elif op.name not in UPDATES or op.operands[0] == x or not updates_in_place(op):
+        elif op.name not in UPDATES or updates_argument(op, x) or not updates_in_place(op):
             break
         else:
             is_updated = op
         value = op.operands[0]
     start = _start_at(value, op, x)
-    if view is not None and not start.waits:
+    if view is not None and not start.waits and op.name not in UPDATES:
         start = start._replace(reads=Reads.NOTHING)
     if is_updated is not None and start.waits:
         raise Refused(f"what {op.name} computes for the result is then updated")
@@ -104,7 +104,7 @@ def find_start(value: ir.Value, x: ir.Value, block: ir.Block) -> Start:
 
 def _start_at(value: ir.Value, op: ir.Operation, x: ir.Value) -> Start:
     if op.name in UPDATES:
-        return Start(value, op, Reads.HERE if op.operands[0] == x else Reads.NOTHING)
+        return Start(value, op, Reads.HERE if updates_argument(op, x) else Reads.NOTHING)
     if Units.is_loop(op):
         return Start(value, op, Reads.NOTHING if op.name in REDUCTIONS else Reads.HERE)
     if op.name in PRODUCTS:
