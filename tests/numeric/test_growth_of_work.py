@@ -522,6 +522,38 @@ def test_work_is_quadratic(name: str) -> None:
     assert_power(inputs, output, 2)
 
 
+# -- shared variables ----------------------------------------------------------------------------------------
+
+SHARED: dict[str, Callable[[Any, Any], Any]] = {
+    "rows": lambda w, k: (w[k].sum(axis=1) ** 2).mean(),
+    "a row": lambda w, k: (w[k[0]].sum() - 1) ** 2,
+    "rows beside rows": lambda w, k: ((w[k] * w[k + 1]).sum(axis=1) ** 2).sum(),
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_a_step_along_a_gradient_costs_what_it_touches(name: str) -> None:
+    """However large the table is that a shared variable holds."""
+    w, rate = graphc.shared(np.zeros((2, 4))), pt.scalar("rate")
+    loss = SHARED[name](w, k)
+    f, reference = (
+        graphc.function([k, rate], loss, updates={w: w - rate * graphc.grad(loss, w)}, mode=mode)
+        for mode in ("fast_run", "reference")
+    )
+    counts = []
+    for size in SIZES:
+        (given,) = values_of([table], size)
+        values, after = (np.array([3, 1, 3]), 0.1), []
+        for compute in (f, reference):
+            w.set_value(given)
+            after += [compute(*values), w.get_value()]
+        np.testing.assert_allclose(after[0], after[2], rtol=1e-12)
+        np.testing.assert_allclose(after[1], after[3], rtol=1e-12)
+        rows = roofline_of(f, values, seconds=1.0).rows
+        counts.append(sum((row.flops or 0) + (row.moved or 0) for row in rows))
+    assert counts[0] == counts[-1] > 0, counts
+
+
 # -- more parts ----------------------------------------------------------------------------------------------
 
 TAKEN_APART: dict[str, Callable[[Any, Any, list[int]], list[Any]]] = {

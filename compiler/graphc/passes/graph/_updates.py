@@ -26,6 +26,7 @@ from graphc.ir.traits.indexing import where_updated, with_part
 from graphc.ir.views import (
     COUNTS,
     GATHERS,
+    RESHAPES,
     TAKES_PART,
     UPDATES,
     UPDATES_PART,
@@ -35,6 +36,7 @@ from graphc.ir.views import (
     dimshuffle,
     order_of,
     repeated,
+    reshaped,
 )
 from graphc.ir.walk import is_used_once, named_attributes, readers
 from graphc.passes.graph.insert_checks import elementwise
@@ -149,6 +151,25 @@ def function_of_updated_zeros(rw: Rewriter, op: ir.Operation) -> ir.Value | None
         changed = partial(_function_at, rw, op, None if is_one else position)
         return _updated(rw, rw.full_like(0, op.results[0]), updates, partial(changed, x))
     return None
+
+
+@_rule("graphc.add", "graphc.sub", *_ZERO_OF_ZERO)
+def function_of_reshaped_updates(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """Of zeros that were updated in another shape, as by indices along several axes: computed in that one."""
+    view = next((made for x in op.operands if (made := rw.defined_by(x, RESHAPES)) is not None), None)
+    if view is None or _updates_of_zeros(rw, view.operands[0]) is None:
+        return None
+    x, shape, (inner, *sizes) = view.results[0], view.operands[0].type.shape, view.operands
+    alike = all(is_unit(v) or list(v.type.shape) == list(x.type.shape) for v in (*op.operands, *op.results))
+    if not alike or not rw.can_replace(op, x):
+        return None
+
+    def there(number: int, value: ir.Value) -> ir.Value:
+        flat = [rw.dim(inner, axis) for axis in range(len(shape))]
+        kind = tensor_type(shape, value.type.element_type)
+        return inner if value == x else reshaped(value, flat, kind, rw.create)
+
+    return reshaped(_elsewhere(rw, op, there, shape), sizes, op.results[0].type, rw.create)
 
 
 def _is_zero_at(rw: Rewriter, op: ir.Operation, position: int) -> bool:

@@ -268,6 +268,7 @@ class AlgebraicSimplification(Pass):
     * products, quotients and what is 0 of 0, of zeros of which some elements were set or increased, to zeros
       with the results for these elements, and their sums to sums of these, as in steps along gradients of
       rows (0 times infinity is 0 there). Outside of loops, a factor that is no number is for few elements.
+      Zeros that were updated in another shape, by indices along several axes, are computed with in that one.
 
     `pow(x, 1/2)` is the square root, but inf for -inf, as in C. (`x ** 0.5` of a graph is `sqrt(x)`, which is
     NaN there, as in NumPy.) Powers of -1/2 and 3/2 give 0 and inf there. For smaller constants

@@ -362,3 +362,28 @@ func.func @log_of_difference(%x: tensor<8xf64>, %y: tensor<8xf64>) -> (tensor<8x
   %9 = "graphc.log1mexp"(%8) : (tensor<8xf64>) -> tensor<8xf64>
   return %3, %9 : tensor<8xf64>, tensor<8xf64>
 }
+
+// -----
+
+// What was put into zeros by indices along two axes, seen as one; not where another operand is repeated.
+// CHECK-LABEL: @step_of_cells
+// CHECK: %[[F:.*]] = "graphc.reshape"(%arg0
+// CHECK: %[[P:.*]] = "graphc.put"(%[[F]],
+// CHECK: "graphc.reshape"(%[[P]]
+// CHECK: "graphc.mul"{{.*}} (tensor<9x4xf64>, tensor<1x4xf64>)
+func.func @step_of_cells(%x: tensor<9x4xf64>, %g: tensor<3xf64>, %i: tensor<3xi64>, %s: tensor<1x4xf64>) -> (tensor<9x4xf64>, tensor<9x4xf64>) {
+  %c4 = arith.constant 4 : index
+  %c9 = arith.constant 9 : index
+  %c36 = arith.constant 36 : index
+  %zero = arith.constant dense<0.0> : tensor<f64>
+  %rate = arith.constant dense<0.1> : tensor<1x1xf64>
+  %zeros = "graphc.broadcast_to"(%zero, %c36) : (tensor<f64>, index) -> tensor<36xf64>
+  %0 = "graphc.put"(%zeros, %g, %i) {accumulate = true, axis = 0 : i64} : (tensor<36xf64>, tensor<3xf64>, tensor<3xi64>) -> tensor<36xf64>
+  %1 = "graphc.reshape"(%0, %c9, %c4) : (tensor<36xf64>, index, index) -> tensor<9x4xf64>
+  %2 = "graphc.mul"(%1, %rate) : (tensor<9x4xf64>, tensor<1x1xf64>) -> tensor<9x4xf64>
+  %3 = "graphc.sub"(%x, %2) : (tensor<9x4xf64>, tensor<9x4xf64>) -> tensor<9x4xf64>
+  %4 = "graphc.put"(%zeros, %g, %i) {accumulate = true, axis = 0 : i64} : (tensor<36xf64>, tensor<3xf64>, tensor<3xi64>) -> tensor<36xf64>
+  %5 = "graphc.reshape"(%4, %c9, %c4) : (tensor<36xf64>, index, index) -> tensor<9x4xf64>
+  %6 = "graphc.mul"(%5, %s) : (tensor<9x4xf64>, tensor<1x4xf64>) -> tensor<9x4xf64>
+  return %3, %6 : tensor<9x4xf64>, tensor<9x4xf64>
+}
