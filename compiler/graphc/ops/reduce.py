@@ -25,6 +25,7 @@ from graphc.ops.join import concatenate
 from graphc.ops.math import eq, exp, maximum, minimum, real, second, switch
 from graphc.ops.shape import shape_source, size_of, sizes_of
 from graphc.ops.shaping import dimshuffle, reshape
+from graphc_runtime.symbols import DESCRIPTORS, kind_letter
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
@@ -258,8 +259,9 @@ def accumulated(
     elif given.kind == "c" and np.dtype(dtype).kind in "iuf":
         acc_dtype = given.name
     else:
-        # Half precision holds too few digits to add up in.
-        acc_dtype = "float32" if dtype in ("float16", "bfloat16") else dtype
+        # Floats of two bytes hold too few digits to add up in.
+        is_half = DESCRIPTORS[dtype].itemsize == 2 and kind_letter(DESCRIPTORS[dtype]) == "f"
+        acc_dtype = "float32" if is_half else dtype
     total = reduced(kind, masked(cast_to(x, acc_dtype), where, kind == "prod"), axis, keepdims)
     if initial is not None:
         start = cast_to(as_tensor_variable(initial), total.type.dtype)

@@ -358,7 +358,7 @@ def generate(
     """
     made_for = machine or this_machine()
     wrapped = wrap(lowered, signature, options, made_for)
-    stages, polling = log.stages, polls(lowered.helpers)
+    stages = log.stages
     tables = (workspace_table(entry) for record in lowered.memory for entry in record["workspaces"])
     memory = memory_ir(
         tuple(tables),
@@ -366,8 +366,8 @@ def generate(
         poison=options.poison_memory,
         arena=any(isinstance(helper, (Allocation, Arena)) for helper in lowered.helpers),
     )
-    flush = made_for.triple if options.flush_denormals else ""
-    entries, parts = entry_parts(wrapped.signature, tiers, memory, poll_ir(polling, flush))
+    ticks = poll_ir(polls(lowered.helpers), made_for.triple if options.flush_denormals else "")
+    entries, parts = entry_parts(wrapped.signature, tiers, memory, ticks)
     code = compile_to_object(
         wrapped.text,
         exports=KERNEL_EXPORTS,

@@ -282,11 +282,9 @@ def choice_at_a_position(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
         number = rw.splat(x)
         if not (_is_state(rw, x) if number is None else number == 0):
             continue
-        positions = _positions(rw, condition, test)
-        if not positions:
-            continue
         x = x if number is None else rw.full_like(0, op.results[0])
-        if x.type != op.results[0].type:
+        positions = _positions(rw, condition, test) if x.type == op.results[0].type else None
+        if not positions:
             continue
         if not rw.can_replace(op, x):
             elementwise(SizeChecks(op.location), rw, op)
