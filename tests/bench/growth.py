@@ -32,7 +32,7 @@ def inputs_of(name: str, size: int) -> list[Any]:
         return [np.float64(0.3), np.arange(size)]
     if name == "parts, gradient":
         return [rng.normal(size=_PARTS * size)]
-    if name == "rows read, gradient":
+    if name in ("rows read, gradient", "steps along gradients of rows"):
         return [rng.normal(size=(size, 4)), index]
     return [rng.normal(size=size), index]
 
@@ -67,6 +67,10 @@ def symbolic(package: Any, tensor: Any, function: Callable[..., Any]) -> dict[st
         last = loop(lambda i, h, e: tensor.tanh(h + e[i]), [k], tensor.zeros(4), (e,))
         return function([e, k], package.grad(last.sum(), e))
 
+    def descent(size: int) -> Any:
+        step = lambda i, w: w - 0.01 * package.grad((w[i].sum() - 1.0) ** 2, w)  # noqa: E731
+        return function([e, k], loop(step, [k], e))
+
     def parts_gradient(size: int) -> Any:
         parts = [x[i * size : (i + 1) * size] for i in range(_PARTS)]
         return function(
@@ -79,6 +83,7 @@ def symbolic(package: Any, tensor: Any, function: Callable[..., Any]) -> dict[st
         "write an element, gradient": write_gradient,
         "rows read, gradient": rows_gradient,
         "parts, gradient": parts_gradient,
+        "steps along gradients of rows": descent,
     }
 
 
@@ -112,6 +117,10 @@ def jax_programs() -> dict[str, Callable[[int], Any]]:
 
         return jax.grad(total)
 
+    def descent(size: int) -> Any:
+        slope = jax.grad(lambda w, i: (w[i].sum() - 1.0) ** 2)
+        return lambda e, k: jax.lax.scan(lambda w, i: (w - 0.01 * slope(w, i), None), e, k)[0]
+
     def parts_gradient(size: int) -> Any:
         def total(x: Any) -> Any:
             parts = [x[i * size : (i + 1) * size] for i in range(_PARTS)]
@@ -125,6 +134,7 @@ def jax_programs() -> dict[str, Callable[[int], Any]]:
         "write an element, gradient": write_gradient,
         "rows read, gradient": rows_gradient,
         "parts, gradient": parts_gradient,
+        "steps along gradients of rows": descent,
     }
 
     def compiled(make: Callable[[int], Any]) -> Callable[[int], Any]:

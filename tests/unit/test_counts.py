@@ -31,9 +31,9 @@ MOST = {
     "files of the compiler": (553, 10),
     "files of the compiler under 40 lines": (29, 5),
     "files in one folder of the compiler": (30, 2),
-    "lines of code of the compiler": (80524, 1500),
+    "lines of code of the compiler": (80523, 1500),
     "files of device code": (25, 2),
-    "lines of device code": (10787, 300),
+    "lines of device code": (10753, 300),
     "docstrings that begin with a question word": (1, 5),
     "names of index arithmetic as strings": (0, 0),
 }
@@ -127,7 +127,7 @@ graphc.function([x], third)
 sys.setprofile(None)
 print(changes)
 """
-MOST_CHANGES = 996
+MOST_CHANGES = 995
 
 
 def test_changes_of_file_in_a_compilation():
