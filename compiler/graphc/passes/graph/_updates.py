@@ -157,17 +157,18 @@ def function_of_updated_zeros(rw: Rewriter, op: ir.Operation) -> ir.Value | None
 def function_of_reshaped_updates(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """Of zeros that were updated in another shape, as by indices along several axes: computed in that one."""
     view = next((made for x in op.operands if (made := rw.defined_by(x, RESHAPES)) is not None), None)
-    if view is None or _updates_of_zeros(rw, view.operands[0]) is None:
+    updates = None if view is None else _updates_of_zeros(rw, view.operands[0])
+    # Matrices with a diagonal are what `graphc-linear-systems` looks for.
+    if view is None or updates is None or any(update.name in UPDATES_PART for update in updates):
         return None
     x, shape, (inner, *sizes) = view.results[0], view.operands[0].type.shape, view.operands
     alike = all(is_unit(v) or list(v.type.shape) == list(x.type.shape) for v in (*op.operands, *op.results))
     if not alike or not rw.can_replace(op, x):
         return None
 
-    def there(number: int, value: ir.Value) -> ir.Value:
+    def there(number: int, v: ir.Value) -> ir.Value:
         flat = [rw.dim(inner, axis) for axis in range(len(shape))]
-        kind = tensor_type(shape, value.type.element_type)
-        return inner if value == x else reshaped(value, flat, kind, rw.create)
+        return inner if v == x else reshaped(v, flat, tensor_type(shape, v.type.element_type), rw.create)
 
     return reshaped(_elsewhere(rw, op, there, shape), sizes, op.results[0].type, rw.create)
 

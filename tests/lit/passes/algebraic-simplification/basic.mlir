@@ -387,3 +387,21 @@ func.func @step_of_cells(%x: tensor<9x4xf64>, %g: tensor<3xf64>, %i: tensor<3xi6
   %6 = "graphc.mul"(%5, %s) : (tensor<9x4xf64>, tensor<1x4xf64>) -> tensor<9x4xf64>
   return %3, %6 : tensor<9x4xf64>, tensor<9x4xf64>
 }
+
+// -----
+
+// A matrix with a diagonal is no such: it is looked for where derivatives of Cholesky factors are.
+// CHECK-LABEL: @minus_a_diagonal
+// CHECK: "graphc.sub"{{.*}} : (tensor<6x6xf64>, tensor<6x6xf64>)
+func.func @minus_a_diagonal(%x: tensor<6x6xf64>, %d: tensor<6xf64>) -> tensor<6x6xf64> {
+  %c0 = arith.constant 0 : index
+  %c6 = arith.constant 6 : index
+  %c7 = arith.constant 7 : index
+  %c36 = arith.constant 36 : index
+  %zero = arith.constant dense<0.0> : tensor<f64>
+  %zeros = "graphc.broadcast_to"(%zero, %c36) : (tensor<f64>, index) -> tensor<36xf64>
+  %0 = "graphc.update_slice"(%zeros, %d, %c0, %c6, %c7) {accumulate = false} : (tensor<36xf64>, tensor<6xf64>, index, index, index) -> tensor<36xf64>
+  %1 = "graphc.reshape"(%0, %c6, %c6) : (tensor<36xf64>, index, index) -> tensor<6x6xf64>
+  %2 = "graphc.sub"(%x, %1) : (tensor<6x6xf64>, tensor<6x6xf64>) -> tensor<6x6xf64>
+  return %2 : tensor<6x6xf64>
+}
