@@ -243,3 +243,25 @@ def test_few_elements_and_their_sum(size: int, dtype: str) -> None:
         np.testing.assert_allclose(total, h.sum(), rtol=8 * np.finfo(dtype).eps)
         np.testing.assert_allclose(made, h / h.sum(), rtol=16 * np.finfo(dtype).eps)
         h = h / h.sum()
+
+
+@pytest.mark.parametrize("form", ["index", "reshape", "size", "transpose"])
+@pytest.mark.parametrize("mode", MODES)
+def test_where_one_position_that_is_all_is_equal(form: str, mode: str) -> None:
+    """The axis along which positions are compared was looked for in a view that drops it."""
+    v, w = pt.dvector("v"), pt.vector("w", shape=(1,))
+    conditions = {
+        "index": lambda t: pt.eq(pt.arange(1), t)[0],
+        "reshape": lambda t: pt.eq(pt.arange(1), t).reshape(()),
+        "size": lambda t: pt.eq(pt.arange(w.shape[0]).reshape(()), t),
+        "transpose": lambda t: pt.eq(pt.arange(1)[None], t)[0],
+    }
+
+    def step(t: Any, b: Any) -> Any:
+        return pt.where(conditions[form](t), 2 * b + 1, b)
+
+    found = graphc.scan(step, [pt.arange(3)], [v], return_updates=False)[-1]
+    f = graphc.function([v, w], [found, graphc.grad(found.sum(), v)], mode=mode, on_unused_input="ignore")
+    last, slope = f(np.arange(40.0), [1.0])
+    np.testing.assert_array_equal(last, 2 * np.arange(40.0) + 1)
+    np.testing.assert_array_equal(slope, np.full(40, 2.0))

@@ -223,8 +223,8 @@ def elements_of_function(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     if source is None or not _in_loop(op) or _is_small(source) or source.name[7:] not in ELEMENTWISE:
         return None
     arrays = {value for value in source.operands if not is_unit(value)}
-    readers = (use.owner.name for use in source.results[0].uses)
-    if len(arrays) != 1 or not all(name in TAKES_PART or name in GATHERS for name in readers):
+    names = {reader.name for reader in readers(source.results[0])}
+    if len(arrays) != 1 or not all(name in TAKES_PART or name in GATHERS for name in names):
         return None
     (x,) = arrays
     if list(x.type.shape) != list(source.results[0].type.shape):
@@ -333,7 +333,8 @@ def _positions(rw: Rewriter, condition: ir.Value, test: str) -> dict[int, ir.Val
         return None
     if order is not None:
         inner = _positions(rw, op.operands[0], test)
-        return None if inner is None else {order.index(axis): number for axis, number in inner.items()}
+        # An axis of one position may be dropped.
+        return {order.index(i): n for i, n in inner.items()} if inner and {*inner} <= {*order} else None
     if op.name in ("graphc.and", "graphc.logical_and") and test == "graphc.eq":
         first, second = (_positions(rw, value, test) for value in op.operands)
         if first is None or second is None or first.keys() & second.keys():
@@ -360,7 +361,7 @@ def _counted_axis(rw: Rewriter, value: ir.Value) -> int | None:
     count = rw.defined_by(value if axes is None or view is None else view.operands[0], COUNTS)
     if count is None or [rw.splat(number) for number in list(count.operands)[:2]] != [0, 1]:
         return None
-    return 0 if axes is None else axes.index(0)
+    return 0 if axes is None else axes.index(0) if 0 in axes else None
 
 
 def _part_at(rw: Rewriter, number: ir.Value, size: ir.Value) -> Part:
